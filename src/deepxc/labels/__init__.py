@@ -1,0 +1,1 @@
+"""What the label space looks like: propensities, centroids, the label graph, balanced clusters, head labels."""
