@@ -1,0 +1,1 @@
+"""The four modules of DeepXML: protocols, and the parts that fill them."""

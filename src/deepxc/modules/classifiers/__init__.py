@@ -1,0 +1,1 @@
+"""Module IV: which of the shortlisted labels is it?"""
