@@ -1,0 +1,1 @@
+"""The bench: our systems and other libraries, trained and scored on the same data in one run."""
