@@ -103,6 +103,7 @@ CORPUS = [
     raw("not an object", ROW + b"[1]\n", "not a JSON object"),
     raw("not UTF-8", ROW + b'{"title": "caf\xe9", "target_ind": []}\n', "not UTF-8 (byte 0xe9)"),
     raw("no text", ROW + b'{"target_ind": []}\n', "no title"),
+    Broken("rows without fields", {"train.jsonl": b"{}\n{}\n"}, "no field named text", "train.jsonl:1"),
     raw("a number as text", ROW + b'{"title": 7, "target_ind": []}\n', "the text is a int"),
     raw("no such field", ROW, "no field named body; there are title, target_ind", "trn.json:1", text="body"),
     raw("label past the end", ROW + b'{"title": "x", "target_ind": [0, 2]}\n', "label id 2 is past the last of 2"),

@@ -17,7 +17,8 @@ from deepxc.data.label_space import LabelSpace
 if TYPE_CHECKING:
     from pathlib import Path
 
-quick = settings(deadline=None, max_examples=20)
+exploring = settings.get_current_profile_name() == "explore"
+quick = settings() if exploring else settings(max_examples=20)
 
 LINE_TEXT = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\t\ufeff\x00"), min_size=1, max_size=12

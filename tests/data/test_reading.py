@@ -359,3 +359,17 @@ def test_float32_values_are_exact_however_they_are_written(files):
         files.write("trn_X_Xf.txt", ["1 2000", row])
         files.write("trn_X_Y.txt", ["1 1", "0:1"])
         assert np.array_equal(Dataset.read(files.folder).train.X.data, values)
+
+
+@pytest.mark.parametrize("text", ["{}", "{}0", '{"a title in braces"}', "[{a}]"])
+def test_texts_that_begin_like_json_are_texts(tmp_path, text):
+    (tmp_path / "train.tsv").write_text(f"{text}\t<http://a> <http://b>\n", encoding="utf-8")
+    assert Dataset.read(tmp_path).train.texts == [text]
+    (tmp_path / "train.tsv").unlink()
+    (tmp_path / "train.csv").write_text(f'text,labels\n"{text.replace(chr(34), chr(34) * 2)}",a\n', encoding="utf-8")
+    assert Dataset.read(tmp_path).train.texts == [text]
+
+
+def test_json_lines_in_a_file_of_any_other_name(tmp_path):
+    (tmp_path / "train.txt").write_text('{"text": "x", "labels": ["a"]}\n', encoding="utf-8")
+    assert Dataset.read(tmp_path).train.texts == ["x"]

@@ -23,6 +23,7 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Small enough that what a block is parsed into stays in the cache and is gone before the garbage collector looks at
 # it: blocks of 16 MiB took three times as long.
 BLOCK_BYTES = 1 << 15
+HEAD_BYTES = 1 << 16
 
 
 @contextmanager
@@ -55,7 +56,7 @@ def read_bytes(path: Path, *, may_be_empty: bool = False) -> bytes:
     return data
 
 
-def read_head(path: Path, size: int = 1 << 16) -> bytes:
+def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
     """The first bytes of a file, unpacked, to tell its format from."""
     with open_binary(path) as stream:
         return _without_mark(stream.read(size), path)

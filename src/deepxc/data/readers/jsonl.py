@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from deepxc.data.dataset import Source
-from deepxc.data.files import empty_file, line_blocks, not_utf8, read_bytes, read_head
+from deepxc.data.files import HEAD_BYTES, empty_file, line_blocks, not_utf8, read_bytes, read_head
 from deepxc.data.readers.fields import Fields, choose_fields
 from deepxc.data.rows import LabelLists, Rows, starts
 from deepxc.errors import DataError
@@ -29,6 +29,29 @@ if TYPE_CHECKING:
 LABEL_IDS = ("id", "uri", "uid", "code", "notation")
 LABEL_NAMES = ("name", "label", "title")
 LABEL_WEIGHTS = ("weight", "score")
+
+
+def is_json(name: str, head: bytes) -> bool:
+    """Whether a file holds JSON objects: by its ending, and where that says nothing, by what it begins with.
+
+    A table or a plain text may begin with a brace, so `.csv` and `.tsv` are never JSON, and any other file only where
+    its first line is an object with fields (or its first bytes an array of objects).
+    """
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return True
+    if name.endswith((".csv", ".tsv", ".tab")):
+        return False
+    begin = head.lstrip()
+    if begin[:2] == b"[{":
+        return True
+    line, end, _ = begin.partition(b"\n")
+    if not end and len(head) >= HEAD_BYTES:  # a first line longer than what was read of it
+        return begin[:2] == b'{"'
+    try:
+        first = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(first, dict) and bool(first)
 
 
 def read_rows(path: Path, options: ReadOptions) -> Rows:
@@ -118,7 +141,9 @@ class _Collector:
         self.numbers.append(numbers)
         before = len(self.present)
         self.present.update(dict.fromkeys(chain.from_iterable(objects)))
-        if len(self.present) > before:  # a field may first appear late; what is read depends on all of them
+        if (
+            len(self.present) > before or self.fields is None
+        ):  # a field may first appear late; what is read depends on all of them
             self._choose()
         fields = self.fields
         assert fields is not None

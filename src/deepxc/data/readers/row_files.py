@@ -35,7 +35,7 @@ def read_rows(path: Path, options: ReadOptions, vocabulary: LabelSpace | None = 
         from deepxc.data.readers import parquet
 
         return parquet.read_rows(path, options)
-    if name.endswith((".jsonl", ".ndjson", ".json")) or head.lstrip()[:2] in (b'{"', b"{}", b"[{"):
+    if jsonl.is_json(name, head):
         return jsonl.read_rows(path, options)
     lines = head.split(b"\n", 2)
     first = lines[0].decode("utf-8", "replace").rstrip("\r")
