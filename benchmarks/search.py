@@ -9,7 +9,8 @@ shows the first that reaches the recall asked for, or else the widest. `--slow` 
 scalable-vs.
 
 Times are CPU time of the process searching on one core, the best of three, so that a busy machine disturbs them less;
-"one" asks the queries one by one, "batch" all at once.
+"one" asks the queries one by one, "batch" all at once; the target is met where one query at a time meets it ("yes")
+or only a batch does ("in batch").
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def measure(name: str, setting: str, search: Callable, work: Workload, truth: np
     one = microseconds(lambda: [search(few[i : i + 1]) for i in range(len(few))], len(few))
     batch = microseconds(lambda: search(work.queries), len(work.queries))
     found = recall(search(work.queries), truth)
-    reached = found >= work.recall and one <= work.microseconds
+    reached = ""
+    if found >= work.recall and min(one, batch) <= work.microseconds:
+        reached = "yes" if one <= work.microseconds else "in batch"
     return {"index": name, "setting": setting, "recall": found, "one": one, "batch": batch, "reached": reached}
 
 
@@ -68,7 +71,7 @@ def run(contestant: Contestant, work: Workload, truth: np.ndarray, threads: int)
         if result["recall"] >= work.recall:
             break
     if work.build_seconds and wall > work.build_seconds:
-        result["reached"] = False
+        result["reached"] = ""
     return result | {"build": wall, "cpu": cpu, "mib": contestant.mib(index)}
 
 
@@ -89,7 +92,7 @@ def as_row(result: dict[str, Any]) -> str:
         f"{result['one']:.0f}",
         f"{result['batch']:.0f}",
         f"{result['mib']:.0f}",
-        "yes" if result["reached"] else "",
+        result["reached"],
     )
     return "| " + " | ".join(cells) + " |"
 

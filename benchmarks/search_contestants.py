@@ -309,11 +309,12 @@ def _for_small_sets() -> list[Contestant]:
 
 
 def _for_large_sets() -> list[Contestant]:
-    probes = (10, 20, 40, 80, 160)
+    probes = (10, 20, 40, 80, 160, 320)
+    more = {"probes": (160, 240, 320, 400)}
     return [
-        Ours("lists", {"probes": probes[2:]}),
-        Ours("lists", {"probes": probes[2:]}, code_dims=4),
-        Ours("lists", {"probes": probes[2:]}, store="int8"),
+        Ours("lists", more),
+        Ours("lists", more, code_dims=4),
+        Ours("lists", more, store="int8"),
         Faiss(
             "PCA to half, 4,096 lists, SQ8, re-scored",
             lambda size, dim: faiss.index_factory(dim, f"PCA{dim // 2},IVF4096,SQ8", IP),

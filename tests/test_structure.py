@@ -15,7 +15,7 @@ ROOT = Path(deepxc.__file__).parent
 # Rooms from the ground up. A room may import the rooms of the floors below its own, and itself.
 FLOORS = [
     {"errors", "version"},
-    {"threads"},
+    {"threads", "number_formats"},
     {"data", "text"},
     {"persist"},
     {"labels"},

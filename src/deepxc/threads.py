@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from deepxc.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def thread_count(threads: int | None = None) -> int:
@@ -15,3 +20,22 @@ def thread_count(threads: int | None = None) -> int:
     if threads < 1:
         raise UserError(f"{threads} threads", where="threads", remedy="Give at least 1, or None for every core")
     return threads
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """PyTorch's operations use so many threads inside, and what they used before afterwards.
+
+    Other libraries on the same OpenMP (numba's, when its first loop starts) change PyTorch's number behind its back: what
+    is put back is read before, and put back whoever changed it.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        if before != threads:
+            torch.set_num_threads(threads)
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)

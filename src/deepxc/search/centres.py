@@ -9,7 +9,7 @@ from deepxc.search.blocks import nearest
 from deepxc.search.faiss_index import TRAINABLE, own_parts
 from deepxc.search.short_codes import learn_codes
 
-_ROUNDS = 6
+_ROUNDS = 4
 _SCORED = 3  # centres scored exactly, for each list that is read
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deepxc.search.protocol import Kind, Metric
     from deepxc.search.stores import Store
 
-_SAMPLE_PER_LIST = 32
+_SAMPLE_PER_LIST = 24
 _READ_AT_LEAST = 4096  # vectors
 
 
@@ -53,7 +53,7 @@ class InvertedListIndex(FaissIndex):
             metric: The similarity.
             seed: Of the rotation, the centres and the samples that both and the codes are learnt from.
             threads: At most so many; all cores by default.
-            lists: How many lists; about three times the square root of the number of vectors by default.
+            lists: How many lists; about four times the square root of the number of vectors by default.
             probes: How many lists a query reads; one in 40 by default, more in small sets.
             code_dims: Dimensions to one code of four bits; by default as few as keep a vector's codes in 128 bytes.
             rescore: How many times k candidates are scored from the store.
@@ -72,7 +72,7 @@ class InvertedListIndex(FaissIndex):
     @classmethod
     def _structure(cls, vectors: np.ndarray, settings: dict[str, Any], threads: int) -> faiss.Index:
         seed, size = settings["seed"], len(vectors)
-        settings["lists"] = count = min(settings["lists"] or int(3 * np.sqrt(size)), size)
+        settings["lists"] = count = min(settings["lists"] or int(4 * np.sqrt(size)), size)
         settings["probes"] = min(settings["probes"] or _probes_for(count, size), count)
         settings["code_dims"] = settings["code_dims"] or dims_of_a_code(vectors.shape[1])
         turn = draw_rotation(vectors.shape[1], settings["code_dims"], seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from deepxc.modules.number_formats import native_bfloat16
+from deepxc.number_formats import native_bfloat16
 
 __all__ = ["matmul", "native_bfloat16", "operand_type"]
 

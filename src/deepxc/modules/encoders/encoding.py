@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from deepxc.modules.tables import RowTable
-from deepxc.threads import thread_count
+from deepxc.threads import thread_count, torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,10 +58,7 @@ def _evaluating(encoder: Encoder) -> Iterator[None]:
 @contextmanager
 def _on_threads(encoder: Encoder, threads: int) -> Iterator[None]:
     """PyTorch's operations and the tables' compiled loops use so many threads inside; what is so already is left."""
-    before = torch.get_num_threads()
-    if before != threads:
-        torch.set_num_threads(threads)
-    try:
+    with torch_threads(threads):
         if not isinstance(encoder, torch.nn.Module) or not any(isinstance(m, RowTable) for m in encoder.modules()):
             yield
             return
@@ -76,6 +73,3 @@ def _on_threads(encoder: Encoder, threads: int) -> Iterator[None]:
         finally:
             if loops != loops_before:
                 numba.set_num_threads(loops_before)
-    finally:
-        if before != threads:
-            torch.set_num_threads(before)

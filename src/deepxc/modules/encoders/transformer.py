@@ -12,7 +12,7 @@ import torch
 from deepxc.errors import ModelFolderError, UserError
 from deepxc.modules.encoders.bags import texts_of
 from deepxc.modules.encoders.stored import TOKENIZER, StoredEncoder
-from deepxc.modules.number_formats import native_bfloat16
+from deepxc.number_formats import native_bfloat16
 from deepxc.text.pretrained import PretrainedTokenizer
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import torch
-
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
@@ -14,6 +12,8 @@ _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 def native_bfloat16(device_type: str = "cpu") -> bool:
     """Whether the device multiplies bfloat16 matrices natively."""
     if device_type == "cuda":
+        import torch
+
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device_type != "cpu":
         return False
