@@ -26,8 +26,8 @@ def thread_count(threads: int | None = None) -> int:
 def torch_threads(threads: int) -> Iterator[None]:
     """PyTorch's operations use so many threads inside, and what they used before afterwards.
 
-    Other libraries on the same OpenMP (numba's, when its first loop starts) change PyTorch's number behind its back: what
-    is put back is read before, and put back whoever changed it.
+    Other libraries on the same OpenMP (numba, when its first loop starts) change PyTorch's number behind its back:
+    what is put back is read before, and put back whoever changed it.
     """
     import torch
 

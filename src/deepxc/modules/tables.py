@@ -79,6 +79,10 @@ class RowTable(torch.nn.Module):
         """Weighted sums of rows, one for each text of the batch, differentiable."""
         return _Bag.apply(self._handle(), self, batch)
 
+    def sums(self, batch: BagBatch) -> np.ndarray:
+        """What `bag` gives, of a table in memory as float32, with nothing remembered."""
+        return _summed(self.weight.numpy(), batch)
+
     def take_gradient(self) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Distinct rows and their summed gradients from all lookups since the last call; None where there were none."""
         pending, self.pending = self.pending, []
@@ -146,17 +150,7 @@ class _Bag(torch.autograd.Function):
         weight = table.weight
         if not _compiled(weight):
             return _bag_by_torch(weight, batch)
-        from deepxc.modules.kernels_tables import bag_forward
-
-        out = torch.empty(len(batch.indptr) - 1, table.dim)
-        bag_forward(
-            np.asarray(batch.indptr, np.int64),
-            np.asarray(batch.indices, np.int32),
-            np.asarray(batch.values, np.float32),
-            weight.numpy(),
-            out.numpy(),
-        )
-        return out
+        return torch.from_numpy(_summed(weight.numpy(), batch))
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, None, None]:  # noqa: ANN401  # pyrefly: ignore[bad-override]
@@ -177,6 +171,21 @@ class _Bag(torch.autograd.Function):
             summed = gradient.new_zeros(len(tokens), table.dim).index_add_(0, place, parts)
         table.pending.append((torch.from_numpy(tokens).to(gradient.device), summed))
         return None, None, None
+
+
+def _summed(weight: np.ndarray, batch: BagBatch) -> np.ndarray:
+    """Weighted sums of rows, one for each text of the batch."""
+    from deepxc.modules.kernels_tables import bag_forward
+
+    out = np.empty((len(batch.indptr) - 1, weight.shape[1]), np.float32)
+    bag_forward(
+        np.asarray(batch.indptr, np.int64),
+        np.asarray(batch.indices, np.int32),
+        np.asarray(batch.values, np.float32),
+        weight,
+        out,
+    )
+    return out
 
 
 def _compiled(tensor: torch.Tensor) -> bool:

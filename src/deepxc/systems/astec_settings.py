@@ -49,6 +49,7 @@ class AstecSettings:
     temperature: float
     nearest_weight: float
     learned_texts: bool
+    trees: int
     validation: float
     members: int
     reranker: bool

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from deepxc.evaluate.metrics import evaluate
 from deepxc.labels.propensity import Propensity
+from deepxc.modules.classifiers.token_tree import TokenForest
 from deepxc.modules.shortlists.owned_vectors import OwnedVectors
 from deepxc.modules.shortlists.row_blocks import over_rows
 from deepxc.persist.tensors import read_tensors, write_tensors
@@ -61,6 +62,7 @@ class CombinedAnswers:
         nearest: Nearest train texts by their tokens, and label centroids; None where they have no voice.
         learned: The train texts as each member sees them; empty where they have no voice.
         text_labels: Labels of the train texts that have a voice.
+        forest: Label trees over the tokens; None where they have no voice.
     """
 
     kind: str
@@ -73,6 +75,7 @@ class CombinedAnswers:
     nearest: NearestLabels | None = None
     learned: list[OwnedVectors] = field(default_factory=list)
     text_labels: Any = None
+    forest: TokenForest | None = None
 
     @classmethod
     def fit(
@@ -87,12 +90,14 @@ class CombinedAnswers:
             return answers
         if settings.nearest:
             answers.nearest = NearestLabels(seed=model.seed, threads=model.threads, min_df=settings.min_df).fit(train)
+            answers.forest = answers.nearest.learn_forest(train, settings.trees)
         answers._index_learned(model, train)
         if len(held) and settings.fusion != "fixed":
             answers._choose(model, held)
             if len(held) > _WORTH_A_REFIT * len(whole):
                 if answers.nearest is not None:
                     answers.nearest.fit(whole)
+                    answers.forest = answers.nearest.learn_forest(whole, settings.trees)
                 answers._index_learned(model, whole)
         return answers
 
@@ -163,13 +168,16 @@ class CombinedAnswers:
                     near = min(model.settings_.neighbours, index.n_labels)
                     texts, scores = index.search(features, near, model.n_threads)
                     said.texts(f"learned_{i}", texts, softmax_rows(scores, _TEXT_TEMPERATURE))
-        if self.nearest is not None:
-            voices = self.nearest.voices(inputs, k, allowed)
+        voices = None if self.nearest is None else self.nearest.voices(inputs, k, allowed)
+        if voices is not None:
             said.labels("centroids", voices.label_ids, voices.label_shares)
             said.texts("texts", voices.text_ids, voices.text_shares)
         with stage("candidates"):
             Y = self.text_labels if self.nearest is None else self.nearest.text_labels_
             ids, shares = said.candidates(Y, max(k, 2 * self.size), allowed, model.n_threads)
+        if self.forest is not None and voices is not None:
+            with stage("trees"):
+                shares["trees"] = self.forest.probabilities(voices.features, ids, threads=model.n_threads)
         with stage("scores"):
             return ids, self._columns(model, finals, ids, shares)
 
@@ -278,6 +286,8 @@ class CombinedAnswers:
             index.write(folder / f"learned-{i}")
         if self.nearest is not None:
             self.nearest.save(folder / "nearest")
+        if self.forest is not None:
+            self.forest.write(folder)
 
     @classmethod
     def read(cls, folder: Path, labels: LabelSpace) -> CombinedAnswers:  # noqa: ARG003 (all kinds are read alike)
@@ -299,6 +309,7 @@ class CombinedAnswers:
             nearest,
             [OwnedVectors.read_from(folder / f"learned-{i}", "cosine") for i in range(about["learned"])],
             tensors.get("text_labels"),
+            TokenForest.read(folder),
         )
 
 

@@ -115,6 +115,7 @@ class Decaf(Assembly):
         nearest_weight: What the nearest texts and centroids weigh with `fused`, before it is tuned.
         told_texts: With `fused`, the labels whose texts are nearest are one more voice.
         learned_texts: With `fused`, the nearest train texts in the learned space are one more voice.
+        trees: With `fused`, so many label trees over the tokens are one more voice; 0 for none.
         validation: Share of the train rows held out to choose the weights of the voices.
         members: Learners of the ensemble; they share Module I.
     """
@@ -170,6 +171,7 @@ class Decaf(Assembly):
         nearest_weight: float | None = None,
         told_texts: bool | None = None,
         learned_texts: bool | None = None,
+        trees: int | None = None,
         validation: float | None = None,
         members: int | None = None,
     ) -> None:

@@ -53,5 +53,6 @@ class DecafSettings:
     nearest_weight: float
     told_texts: bool
     learned_texts: bool
+    trees: int
     validation: float
     members: int

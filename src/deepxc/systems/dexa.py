@@ -2,8 +2,7 @@
 
 The parts stand below in the paper's order: encoder training (Module I), classifier training (Module II), inference.
 The preset `paper` keeps its recipe, and `ngame`, `dpr` and `ance` are what it is compared with. `fast` and `best` are
-ours: auxiliary vectors start at what label texts do not say, encoder and classifiers train by a softmax over pools of
-labels, and the nearest train texts have a voice in the answer.
+ours: encoder and classifiers train by a softmax over pools of labels, and further voices answer beside them.
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_HARD = 10  # refreshed negatives of a text
-_FLOOR = 0.02  # of the learning rate, at the end
+_HARD, _FLOOR = 10, 0.02  # refreshed negatives of a text; what is left of the learning rate at the end
 
 
 class Dexa(Assembly):
@@ -66,13 +64,13 @@ class Dexa(Assembly):
     Every argument from `transformer` on defaults to its preset's value.
 
     Args:
-        preset: `fast` and `best` are ours, `paper` is the paper's recipe; `ngame` (no auxiliary vectors), `siamese`
-            (encoder only), `dpr` and `ance` are what the paper compares itself with.
+        preset: `fast` and `best` (ours), `paper`; `ngame` (no auxiliary vectors), `siamese` (encoder only), `dpr` and
+            `ance` are what the paper compares itself with.
         seed: Seed of all that is random.
         threads: Threads for training and for batches; None takes every core.
         encoder: Encoder in place of the one that the settings describe.
         device: Where training happens, `cpu` or `cuda`; None takes CUDA where there is one.
-        cache: Folder for what transformers make of the train texts, so that no text is encoded twice.
+        cache: Folder for what transformers make of train texts, so that none is encoded twice.
         transformer: Folder or hub name of a pretrained transformer; empty for a bag of token vectors.
         length: Pieces of a text that the transformer reads.
         dim: Length of token vectors, of the bag.
@@ -120,6 +118,7 @@ class Dexa(Assembly):
         fusion: `fixed` rule, regression `tree`, or `logistic` regression; the latter two fitted on held-out rows.
         nearest: Nearest train texts by their tokens, and label centroids, have a voice.
         learned_texts: Nearest train texts by the trained encoder have a voice.
+        trees: With `nearest`, so many label trees over the tokens have a voice; 0 for none.
         neighbours: How many of these.
         candidates: Labels that each voice names.
         validation: Share of the train rows held out to fit the fusion.
@@ -190,6 +189,7 @@ class Dexa(Assembly):
         fusion: str | None = None,
         nearest: bool | None = None,
         learned_texts: bool | None = None,
+        trees: int | None = None,
         neighbours: int | None = None,
         candidates: int | None = None,
         validation: float | None = None,

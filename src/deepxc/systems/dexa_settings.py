@@ -79,6 +79,7 @@ class DexaSettings:
     fusion: Literal["fixed", "tree", "logistic"]
     nearest: bool
     learned_texts: bool
+    trees: int
     neighbours: int
     candidates: int
     validation: float

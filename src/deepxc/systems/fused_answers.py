@@ -1,14 +1,14 @@
-"""How a trained Astec answers from several voices: classifiers, nearest train texts, label centroids.
+"""How a trained Astec answers from several voices: classifiers, nearest train texts, label centroids, token trees.
 
 Each voice is a distribution over its own candidates; the answer is their weighted sum, the weights chosen on rows that
-nothing was trained on.
+nothing was trained on. The trees speak last, of the candidates that the others put first.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,15 @@ from scipy import sparse
 from deepxc.evaluate.metrics import evaluate
 from deepxc.evaluate.ranking import needed_k
 from deepxc.labels.propensity import Propensity
+from deepxc.modules.classifiers.token_tree import TokenForest
 from deepxc.predict.fusion import blend_with_neighbours, softmax_rows
 from deepxc.predict.stages import stage
 from deepxc.search.choose import build_index, load_index
 from deepxc.systems.nearest import NearestLabels, Voices
 from deepxc.systems.validation import judged
+from deepxc.systems.voice_weights import Weights, tuned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from deepxc.data.dataset import Split
@@ -37,35 +38,10 @@ logger = logging.getLogger(__name__)
 
 _ABOUT, _NEAREST, _LEARNED = "answers.json", "nearest", "learned"
 _CANDIDATES = 60  # labels of each learner that enter the answer
-_TEMPERATURES = (0.7, 1.0, 1.4, 2.0)
-_CLASSIFIER_WEIGHTS = (0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
-_TEXT_SHARES = (0.35, 0.5, 0.65, 0.85)  # of what the classifiers leave, the rest is the centroids'
-_PRIORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
-_LEARNED_WEIGHTS = (0.1, 0.2, 0.3, 0.4)
 _LEARNED_TEMPERATURE = 0.1
 _TOLD = 50  # labels of the nearest label texts
-_TOLD_WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.4)
-_TOLD_TEMPERATURES = (0.1, 0.2, 0.4)
+_ASKED = 40  # candidates that the trees are asked about
 _WORTH_A_REFIT = 0.05  # share of held-out rows from which the nearest texts are fitted anew with them
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What each voice weighs; temperature of the classifiers' softmax, and what label frequency adds to its logits.
-
-    Classifiers taught by a softmax share each text's weight among its labels, so a label that mostly comes with many
-    others, as the most frequent ones do, scores below its probability. `prior` times the logarithm of its frequency
-    makes up for it.
-    """
-
-    temperature: float
-    prior: float
-    classifiers: float
-    texts: float
-    labels: float
-    learned: float = 0.0
-    told: float = 0.0
-    told_temperature: float = 0.2
 
 
 class Heard(NamedTuple):
@@ -85,12 +61,14 @@ class FusedAnswers:
         prior: The logarithm of each label's share of all occurrences.
         nearest: Nearest train texts by their tokens, and label centroids; None where only classifiers speak.
         learned: The same train texts as the first learner sees them; None where they have no voice.
+        forest: Label trees over the tokens; None where they have no voice.
     """
 
     weights: Weights
     prior: np.ndarray
     nearest: NearestLabels | None = None
     learned: VectorIndex | None = None
+    forest: TokenForest | None = None
 
     @classmethod
     def fit(cls, model: Any, train: Split, held: Split, whole: Split) -> FusedAnswers:
@@ -102,13 +80,14 @@ class FusedAnswers:
         start = Weights(settings.temperature, 0.0, 1 - rest, 0.55 * rest, 0.45 * rest)
         told = _TOLD if getattr(settings, "told_texts", False) else 0
         nearest = NearestLabels(seed=model.seed, threads=model.threads, min_df=settings.min_df, told=told).fit(train)
-        answers = cls(start, prior, nearest)
+        answers = cls(start, prior, nearest, forest=nearest.learn_forest(train, settings.trees))
         answers._index_learned(model, train)
         if len(held):
             answers.weights = answers._tuned(model, judged(held, train) if model.documents_ else held)
             logger.info("weights chosen on %d held-out rows: %s", len(held), answers.weights)
             if len(held) > _WORTH_A_REFIT * len(whole):
                 nearest.fit(whole)
+                answers.forest = nearest.learn_forest(whole, settings.trees)
                 answers._index_learned(model, whole)
         return answers
 
@@ -125,8 +104,7 @@ class FusedAnswers:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The k best allowed labels of each input."""
         heard = self._hear(model, inputs, k, allowed)
-        with stage("fusion"):
-            return self._blend(heard, self.weights, k, allowed, model.n_threads)
+        return self._ranked(heard, self.weights, k, allowed, model.n_threads)
 
     def _hear(self, model: Any, inputs: Any, k: int, allowed: np.ndarray | None = None) -> Heard:
         found, wanted, learned = [], max(k, _CANDIDATES), None
@@ -182,46 +160,37 @@ class FusedAnswers:
             threads=threads,
         )
 
-    def _tuned(self, model: Any, held: Split) -> Weights:
-        """The classifiers' softmax first, then their weight beside the rest, then the voices that not all models have.
+    def _ranked(
+        self, heard: Heard, weights: Weights, k: int, allowed: np.ndarray | None, threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The k best labels by all voices; the trees speak of what the others put first."""
+        if self.forest is None or heard.nearest is None or not weights.trees:
+            with stage("fusion"):
+                return self._blend(heard, weights, k, allowed, threads)
+        with stage("fusion"):
+            ids, scores = self._blend(heard, weights, max(k, _ASKED), allowed, threads)
+        with stage("trees"):
+            told = self.forest.probabilities(heard.nearest.features, ids, threads=threads)
+            share = np.float32(weights.trees)
+            scores = np.where(ids >= 0, (1 - share) * scores + share * told, np.float32(-np.inf))
+            order = np.lexsort((ids, -scores), axis=1)[:, :k]
+            return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
 
-        What is made large is the sum of P@1, PSP@5 and recall at 10: right, right about rare labels, and complete.
-        """
+    def _tuned(self, model: Any, held: Split) -> Weights:
+        """What is made large is the sum of P@1, PSP@5 and recall at 10: right, right about rare ones, and complete."""
         heard = self._hear(model, held.inputs, _CANDIDATES)
         inverse = Propensity().inverse(model.labels_.frequencies, model.data_["texts"])
-
         few, k = min(5, held.Y.shape[1]), min(10, held.Y.shape[1])
         pairs = held.filter_pairs if model.documents_ else None
+        wanted = min(needed_k(k, pairs), held.Y.shape[1])
 
         def quality(weights: Weights) -> float:
-            ids, _ = self._blend(heard, weights, min(needed_k(k, pairs), held.Y.shape[1]), threads=model.n_threads)
+            ids, _ = self._ranked(heard, weights, wanted, None, model.n_threads)
             report = evaluate(ids, held.Y, ks=(1, few, k), inverse_propensity=inverse, filter_pairs=pairs)
             return report["P@1"] + report[f"PSP@{few}"] + report[f"R@{k}"]
 
-        def best_of(first: Weights, others: Iterable[Weights]) -> Weights:
-            return max([first, *others], key=quality)
-
-        alone = replace(self.weights, classifiers=1.0, texts=0.0, labels=0.0)
-        best = best_of(alone, (replace(alone, prior=p) for p in _PRIORS))
-        best = best_of(
-            replace(self.weights, prior=best.prior),
-            (replace(self.weights, prior=best.prior, temperature=t) for t in _TEMPERATURES),
-        )
-        best = best_of(
-            best,
-            (
-                replace(best, classifiers=c, texts=(1 - c) * t, labels=(1 - c) * (1 - t))
-                for c in _CLASSIFIER_WEIGHTS
-                for t in _TEXT_SHARES
-            ),
-        )
-        if heard.nearest is not None and heard.nearest.told_ids.shape[1]:
-            told = [(w, t) for w in _TOLD_WEIGHTS for t in _TOLD_TEMPERATURES]
-            best = best_of(best, (replace(_less(best, w), told=w, told_temperature=t) for w, t in told))
-        if heard.learned is None:
-            return best
-        both = [(w, t) for w in _LEARNED_WEIGHTS for t in _TEMPERATURES]
-        return best_of(best, (replace(_less(best, w), learned=w, temperature=t) for w, t in both))
+        told = heard.nearest is not None and heard.nearest.told_ids.shape[1] > 0
+        return tuned(self.weights, quality, told=told, learned=heard.learned is not None, trees=self.forest is not None)
 
     def add(self, model: Any, fresh: FreshLabels) -> None:  # noqa: ARG002 (both kinds of answers take labels alike)
         """Let the voices beside the classifiers know new labels by their texts."""
@@ -237,6 +206,8 @@ class FusedAnswers:
         if self.learned is not None:
             (folder / _LEARNED).mkdir()
             self.learned.save(folder / _LEARNED)
+        if self.forest is not None:
+            self.forest.write(folder)
 
     @classmethod
     def read(cls, folder: Path, labels: LabelSpace) -> FusedAnswers:
@@ -246,7 +217,7 @@ class FusedAnswers:
         weights = Weights(**json.loads((folder / _ABOUT).read_text(encoding="utf-8")))
         nearest: Any = load(folder / _NEAREST, verify=False) if (folder / _NEAREST).exists() else None
         learned = load_index(folder / _LEARNED) if (folder / _LEARNED).exists() else None
-        return cls(weights, _log_shares(labels), nearest, learned)
+        return cls(weights, _log_shares(labels), nearest, learned, TokenForest.read(folder))
 
 
 def _all_texts(
@@ -270,13 +241,6 @@ def _not_itself(model: Any, inputs: Any, ids: np.ndarray, scores: np.ndarray) ->
     own = np.array([model.own_label.get(text, -1) for text in inputs])[:, None] == ids
     out = own & (ids >= 0)
     return np.where(out, -1, ids), np.where(out, -np.inf, scores).astype(np.float32)
-
-
-def _less(weights: Weights, taken: float) -> Weights:
-    """The voices share what is left when one that is new takes so much."""
-    rest = 1 - taken
-    names = ("classifiers", "texts", "labels", "learned", "told")
-    return replace(weights, **{name: rest * getattr(weights, name) for name in names})
 
 
 def _log_shares(labels: LabelSpace) -> np.ndarray:

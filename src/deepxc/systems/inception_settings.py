@@ -48,6 +48,7 @@ class InceptionSettings:
     temperature: float
     nearest_weight: float
     learned_texts: bool
+    trees: int
     validation: float
     members: int
 

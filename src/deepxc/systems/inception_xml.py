@@ -96,6 +96,7 @@ class InceptionXML(Assembly):
         temperature: Of the softmax over classifier scores, with `fused`.
         nearest_weight: What the nearest texts and centroids weigh with `fused`, before it is tuned.
         learned_texts: With `fused`, the nearest train texts in the learned space are one more voice.
+        trees: With `fused`, so many label trees over the tokens are one more voice; 0 for none.
         validation: Share of the train rows held out to choose the weights of the voices.
         members: Learners of the ensemble.
     """
@@ -144,6 +145,7 @@ class InceptionXML(Assembly):
         temperature: float | None = None,
         nearest_weight: float | None = None,
         learned_texts: bool | None = None,
+        trees: int | None = None,
         validation: float | None = None,
         members: int | None = None,
     ) -> None:
@@ -334,6 +336,7 @@ class InceptionXMLPlus(InceptionXML):
         temperature: float | None = None,
         nearest_weight: float | None = None,
         learned_texts: bool | None = None,
+        trees: int | None = None,
         validation: float | None = None,
         members: int | None = None,
         clusters: int | None = None,

@@ -104,7 +104,9 @@ class Member(Reading):
         Reading(encoder, block).freeze()
         vectors = with_bias(classifier)
         everyone = np.arange(len(vectors))
-        index = OwnedVectors.build(vectors, everyone, len(vectors), metric="inner_product", seed=seed, threads=threads)
+        index = OwnedVectors.build(
+            vectors, everyone, len(vectors), metric="inner_product", quick=True, seed=seed, threads=threads
+        )
         return cls(encoder, block, vectors, index)
 
     def search(

@@ -21,7 +21,7 @@ from deepxc.search.posting_lists import PostingLists
 from deepxc.search.restricted import search_allowed
 from deepxc.systems.estimator import XmcEstimator
 from deepxc.systems.new_labels import FreshLabels, extended, fresh_labels
-from deepxc.systems.training_rows import labels_are_documents
+from deepxc.systems.training_rows import labels_are_documents, with_label_rows
 from deepxc.text.bag import BagOfTokens
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from deepxc.data.dataset import Split
+    from deepxc.modules.classifiers.token_tree import TokenForest
     from deepxc.systems.inputs import Features
     from deepxc.systems.runs import TrainingRuns
 
@@ -65,8 +66,10 @@ class Voices(NamedTuple):
     """Labels and nearest train texts of each input, with the share of its voice that each has.
 
     `told_ids` are the labels whose own texts are nearest, with their similarities; none where they were not asked for.
+    `features` are the inputs as their tokens.
     """
 
+    features: Features
     label_ids: np.ndarray
     label_shares: np.ndarray
     text_ids: np.ndarray
@@ -213,7 +216,20 @@ class NearestLabels(XmcEstimator):
                 text_ids, text_scores = self.text_index_.search(features, settings.neighbours, threads=self.n_threads)
         told = self._nearest_told(features, inputs)
         label_shares = softmax_rows(label_scores, settings.label_temperature)
-        return Voices(label_ids, label_shares, text_ids, softmax_rows(text_scores, settings.text_temperature), *told)
+        return Voices(
+            features, label_ids, label_shares, text_ids, softmax_rows(text_scores, settings.text_temperature), *told
+        )
+
+    def learn_forest(self, split: Split, count: int) -> TokenForest | None:
+        """Trees over the tokens of the texts that this model was fitted on; None where the features are dense."""
+        from deepxc.modules.classifiers.token_tree import TokenForest
+
+        rows = with_label_rows(split)
+        features: Any = self.tokens_.transform(rows.texts) if rows.texts is not None else _unit(split.X)
+        if count == 0 or not sparse.issparse(features) or not sparse.issparse(self.label_vectors_):
+            return None
+        centroids = sparse.csr_matrix(self.label_vectors_)
+        return TokenForest.fit(features, rows.Y, centroids, count, seed=self.seed, threads=self.n_threads)
 
     def _nearest_told(self, features: Features, inputs: list[str] | Features) -> tuple[np.ndarray, np.ndarray]:
         """The labels whose texts are nearest and how near; a document does not find the label that it is itself."""

@@ -13,7 +13,7 @@ from deepxc.data.splits import validation_rows
 
 FEW_TEXTS = 1_000
 """Below this every token counts: one that occurs once may be all that a label has."""
-_MOST_HELD_OUT = 5_000
+_LEAST_HELD_OUT, _MOST_HELD_OUT = 2_000, 5_000
 _DOCUMENTS = 2 / 3  # share of the label texts among the train texts from which labels count as documents
 _OWN = 0.05  # share of those documents that are their own label up to which none is meant to be
 
@@ -21,10 +21,14 @@ logger = logging.getLogger(__name__)
 
 
 def held_out(split: Split, share: float, seed: int) -> np.ndarray:
-    """Rows to choose weights on: this share of all, some hundreds where there are few, thousands at most."""
+    """Rows to choose weights on: this share of all, up to one in 20 where that is less than 2,000, 5,000 at most.
+
+    Below a thousand texts it is one in 10: a few rows choose badly, but leave something to learn from.
+    """
     if share == 0:
         return np.empty(0, np.int64)
-    size = min(_MOST_HELD_OUT, max(round(share * len(split)), min(FEW_TEXTS // 2, len(split) // 10)))
+    few = len(split) // 10 if len(split) < FEW_TEXTS else min(_LEAST_HELD_OUT, max(FEW_TEXTS // 10, len(split) // 20))
+    size = min(_MOST_HELD_OUT, max(round(share * len(split)), few))
     return validation_rows(split.Y, size, seed) if size else np.empty(0, np.int64)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 
 from deepxc.errors import UserError
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     from scipy import sparse
 
     from deepxc.data.dataset import Split
@@ -82,6 +82,12 @@ class TokenBag(StoredEncoder):
         """Features, (rows, dim); zero for a text without known tokens."""
         bags = self.table.bag(batch)
         return torch.relu(bags) if self.activation == "relu" else bags
+
+    def answer(self, inputs: BagInputs) -> np.ndarray:
+        """Features of a few rows, without what PyTorch costs a single one of them."""
+        matrix = inputs.matrix
+        bags = self.table.sums(BagBatch(matrix.indptr, matrix.indices, matrix.data))
+        return np.maximum(bags, 0) if self.activation == "relu" else bags
 
     def write_reading(self, folder: Path) -> None:
         """Save the vocabulary."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deepxc.errors import DataError
 from deepxc.modules.shortlists.row_blocks import over_rows
 from deepxc.persist.tensors import read_tensors, write_tensors
-from deepxc.search.choose import build_index, load_index
+from deepxc.search.choose import build_index, kind_for, load_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _INDEX, _ARRAYS = "index", "owners.safetensors"
 _SLACK = 32  # vectors searched beyond twice the wanted number, where labels have several
+
+_QUICK_SCAN: dict[str, Any] = {"rescore": 3.0, "store": "float32"}
 
 
 class OwnedVectors:
@@ -56,13 +58,19 @@ class OwnedVectors:
         *,
         metric: Metric = "cosine",
         kind: Kind | None = None,
+        quick: bool = False,
         seed: int = 0,
         threads: int | None = None,
     ) -> OwnedVectors:
-        """Index vectors, one a row, each with the label that it stands for."""
+        """Index vectors, one a row, each with the label that it stands for.
+
+        `quick` scores fewer candidates, from vectors in full precision: half the time of a scan for twice the memory.
+        """
         index = None
         if len(vectors):
-            index = build_index(vectors, metric, kind=kind or "auto", seed=seed, threads=threads)
+            kind = kind or kind_for(len(vectors))
+            settings = _QUICK_SCAN if quick and kind == "scan" else {}
+            index = build_index(vectors, metric, kind=kind, seed=seed, threads=threads, **settings)
         return cls(index, owners, n_labels, metric)
 
     def add(self, vectors: np.ndarray, owners: np.ndarray) -> None:

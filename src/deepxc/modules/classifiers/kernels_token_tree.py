@@ -1,0 +1,186 @@
+"""The compiled loops of `token_tree`: one linear machine a node, and the probabilities of candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from deepxc.labels.kernels.random import below, mix
+
+STEPS = 2048
+"""A weight is stored in 16 bits, as so many steps to one: compiled loops read integers, not half floats."""
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _product(w, data, tokens, first, last):
+    total = np.float32(0.0)
+    for p in range(first, last):
+        total += w[tokens[p]] * data[p]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(w, bounds, tokens, data, squares, texts, n_own, cost, passes, tolerance, state):
+    """Dual coordinate descent for the squared hinge loss: weights come into `w`, the threshold is its last place.
+
+    The first `n_own` texts are the node's own. Texts whose constraint is slack by more than the last pass's worst
+    violation are set aside until the others have settled, as LIBLINEAR does.
+    """
+    n, last = len(texts), len(w) - 1
+    alpha = np.zeros(n, np.float32)
+    order = np.arange(n)
+    damping = np.float32(0.5 / cost)
+    active, slack = n, np.float32(np.inf)
+    for _ in range(passes):
+        most, least = np.float32(-np.inf), np.float32(np.inf)
+        for i in range(active - 1, 0, -1):
+            state = mix(state)
+            j = below(state, i + 1)
+            order[i], order[j] = order[j], order[i]
+        s = 0
+        while s < active:
+            i = order[s]
+            text = texts[i]
+            sign = np.float32(1.0 if i < n_own else -1.0)
+            start, stop = bounds[text], bounds[text + 1]
+            slope = sign * (_product(w, data, tokens, start, stop) + w[last]) - np.float32(1.0) + damping * alpha[i]
+            violation = slope
+            if alpha[i] == 0.0:
+                if slope > slack:
+                    active -= 1
+                    order[s], order[active] = order[active], order[s]
+                    continue
+                violation = min(slope, np.float32(0.0))
+            most, least = max(most, violation), min(least, violation)
+            if abs(violation) > 1e-9:
+                old = alpha[i]
+                alpha[i] = max(old - slope / (squares[text] + np.float32(1.0) + damping), np.float32(0.0))
+                step = (alpha[i] - old) * sign
+                for p in range(start, stop):
+                    w[tokens[p]] += step * data[p]
+                w[last] += step
+            s += 1
+        if most - least < tolerance:
+            if active == n:
+                break
+            active, slack = n, np.float32(np.inf)
+        else:
+            slack = most if most > 0 else np.float32(np.inf)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def learn_nodes(
+    first, last, bounds, tokens, data, squares, own_bounds, own, above_bounds, above, parents, cost, passes, tolerance,
+    smallest, n_tokens, seed,
+):  # fmt: skip
+    """Train the nodes from `first` to `last`, each to tell its texts from its siblings'.
+
+    Args (beside the bags, and the settings of `descend`):
+        own_bounds, own: The texts of each node, in order.
+        above_bounds, above: The texts of each node of the level above, in order.
+        parents: Which of those is above each node.
+
+    Returns:
+        Bounds of the nodes' rows, tokens and weights; the threshold stands last in each row, under `n_tokens`.
+    """
+    w = np.zeros(n_tokens + 1, np.float32)
+    marked = np.zeros(n_tokens + 1, np.bool_)
+    touched = np.empty(n_tokens + 1, np.int32)
+    rows = np.zeros(last - first + 1, np.int64)
+    out_tokens, out_weights = np.empty(1 << 16, np.int32), np.empty(1 << 16, np.float32)
+    size = 0
+    for node in range(first, last):
+        a, b = own_bounds[node], own_bounds[node + 1]
+        c, d = above_bounds[parents[node]], above_bounds[parents[node] + 1]
+        if b == a:
+            rows[node - first + 1] = size
+            continue
+        texts = np.empty(d - c, np.int64)
+        texts[: b - a] = own[a:b]
+        n, p = b - a, a
+        for q in range(c, d):
+            if p < b and own[p] == above[q]:
+                p += 1
+            else:
+                texts[n] = above[q]
+                n += 1
+        n_touched = 0
+        for text in texts:
+            for p in range(bounds[text], bounds[text + 1]):
+                if not marked[tokens[p]]:
+                    marked[tokens[p]] = True
+                    touched[n_touched] = tokens[p]
+                    n_touched += 1
+        descend(w, bounds, tokens, data, squares, texts, b - a, cost, passes, tolerance, mix(np.uint64(seed + node)))
+        if size + n_touched + 1 > len(out_tokens):
+            room = max(2 * len(out_tokens), size + n_touched + 1)
+            more_tokens, more_weights = np.empty(room, np.int32), np.empty(room, np.float32)
+            more_tokens[:size], more_weights[:size] = out_tokens[:size], out_weights[:size]
+            out_tokens, out_weights = more_tokens, more_weights
+        for token in np.sort(touched[:n_touched]):
+            if abs(w[token]) > smallest:
+                out_tokens[size], out_weights[size] = token, w[token]
+                size += 1
+            w[token] = 0.0
+            marked[token] = False
+        out_tokens[size], out_weights[size] = n_tokens, w[n_tokens]
+        size += 1
+        w[n_tokens] = 0.0
+        rows[node - first + 1] = size
+    return rows, out_tokens[:size].copy(), out_weights[:size].copy()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _loss(node, rows, tokens, weights, query_tokens, query_data, first, last):
+    """How far the node's margin falls short of 1, squared: minus the logarithm of its probability.
+
+    A node's tokens and a query's are both in order: each of the query's is looked for behind the one before it.
+    """
+    low, high = rows[node], rows[node + 1] - 1
+    if high < low:
+        return np.float32(np.inf)
+    margin = np.float32(weights[high])
+    for p in range(first, last):
+        token, end = query_tokens[p], high
+        while low < end:
+            middle = (low + end) >> 1
+            if tokens[middle] < token:
+                low = middle + 1
+            else:
+                end = middle
+        if low == high:
+            break
+        if tokens[low] == token:
+            margin += np.float32(weights[low]) * query_data[p]
+    short = max(np.float32(0.0), np.float32(1.0) - margin * np.float32(1.0 / STEPS))
+    return short * short
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def candidate_losses(
+    query_bounds, query_tokens, query_data, rows, tokens, weights, parents, n_labels, known, stamps, ids, losses
+):
+    """The losses of all nodes from the root to each candidate, added up; inf where a label was not trained.
+
+    Labels are the first nodes, the nodes above them follow; `known` and `stamps` have a place for each of those above,
+    so that a node shared by many candidates is scored once a query.
+    """
+    for q in range(len(ids)):
+        first, last = query_bounds[q], query_bounds[q + 1]
+        stamps[0] += 1
+        now = stamps[0]
+        for c in range(ids.shape[1]):
+            node = ids[q, c]
+            if node < 0 or node >= n_labels:
+                losses[q, c] = np.inf
+                continue
+            total = _loss(node, rows, tokens, weights, query_tokens, query_data, first, last)
+            node = parents[node]
+            while node >= 0 and total < np.inf:
+                place = node - n_labels
+                if stamps[place + 1] != now:
+                    stamps[place + 1] = now
+                    known[place] = _loss(node, rows, tokens, weights, query_tokens, query_data, first, last)
+                total += known[place]
+                node = parents[node]
+            losses[q, c] = total
