@@ -120,3 +120,16 @@ def test_texts_without_tokens(texts):
     found = tree.probabilities(nothing, np.arange(N_LABELS)[None].repeat(Y.shape[0], 0))
     assert np.isfinite(found).all()
     assert (found < 0.5).all()  # each label is rare: a threshold alone speaks against it
+
+
+def test_a_branch_without_texts(texts):
+    """Labels that have only a text of their own, and no train text, may fill a whole branch."""
+    X, Y, centroids = texts
+    kept = Y.tolil()
+    tree = fitted(texts, leaf=15)
+    empty = np.flatnonzero(tree.parents[:N_LABELS] == tree.parents[0])
+    kept[:, empty] = 0
+    pruned = TokenTree(leaf=15).fit(X, sparse.csr_matrix(kept), centroids, seed=3, threads=2)
+    found = pruned.probabilities(X, np.tile(np.arange(N_LABELS), (X.shape[0], 1)))
+    assert (found[:, empty] == 0).all()
+    assert found.max() > 0.5

@@ -168,3 +168,28 @@ def test_wrong_setting_is_refused(fruit):
         NearestLabels(vectors="magic").fit(*fruit)
     with pytest.raises(UserError, match="preset"):
         NearestLabels(preset="paper").fit(*fruit)
+
+
+def test_trees_weigh_in_on_the_candidates(zipf):
+    plain = NearestLabels(seed=1).fit(zipf.train)
+    with_trees = NearestLabels("trees", seed=1, tree_weight=0.25).fit(zipf.train)
+    texts = zipf.test.texts[:20]
+    before, after = (model.predict_topk(texts, k=40) for model in (plain, with_trees))
+    told = with_trees.forest_.probabilities(with_trees.tokens_.transform(texts), before.ids)
+    expected = np.where(before.ids >= 0, 0.75 * before.scores + 0.25 * told, -np.inf)
+    np.testing.assert_allclose(after.scores, -np.sort(-expected, axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("vectors", KINDS)
+def test_trees_are_saved(zipf, tmp_path, vectors):
+    model = NearestLabels("trees", vectors=vectors, dim=32, trees=2).fit(zipf.train)
+    model.save(tmp_path / "m")
+    first, second = (each.predict_topk(zipf.test.texts, k=5) for each in (model, load(tmp_path / "m")))
+    np.testing.assert_array_equal(first.ids, second.ids)
+    np.testing.assert_array_equal(first.scores, second.scores)
+
+
+def test_dense_features_have_no_trees():
+    rng = np.random.default_rng(0)
+    model = NearestLabels("trees").fit(rng.random((30, 8)), [[i % 3] for i in range(30)])
+    assert model.forest_ is None

@@ -22,6 +22,7 @@ from deepxc.predict.fusion import blend_with_neighbours, softmax_rows
 from deepxc.predict.stages import stage
 from deepxc.search.choose import build_index, load_index
 from deepxc.systems.nearest import NearestLabels, Voices
+from deepxc.systems.tree_voice import TREE_CANDIDATES, with_trees
 from deepxc.systems.validation import judged
 from deepxc.systems.voice_weights import Weights, tuned
 
@@ -40,7 +41,6 @@ _ABOUT, _NEAREST, _LEARNED = "answers.json", "nearest", "learned"
 _CANDIDATES = 60  # labels of each learner that enter the answer
 _LEARNED_TEMPERATURE = 0.1
 _TOLD = 50  # labels of the nearest label texts
-_ASKED = 40  # candidates that the trees are asked about
 _WORTH_A_REFIT = 0.05  # share of held-out rows from which the nearest texts are fitted anew with them
 
 
@@ -168,13 +168,8 @@ class FusedAnswers:
             with stage("fusion"):
                 return self._blend(heard, weights, k, allowed, threads)
         with stage("fusion"):
-            ids, scores = self._blend(heard, weights, max(k, _ASKED), allowed, threads)
-        with stage("trees"):
-            told = self.forest.probabilities(heard.nearest.features, ids, threads=threads)
-            share = np.float32(weights.trees)
-            scores = np.where(ids >= 0, (1 - share) * scores + share * told, np.float32(-np.inf))
-            order = np.lexsort((ids, -scores), axis=1)[:, :k]
-            return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+            found = self._blend(heard, weights, max(k, TREE_CANDIDATES), allowed, threads)
+        return with_trees(self.forest, heard.nearest.features, *found, weights.trees, k, threads)
 
     def _tuned(self, model: Any, held: Split) -> Weights:
         """What is made large is the sum of P@1, PSP@5 and recall at 10: right, right about rare ones, and complete."""

@@ -1,7 +1,8 @@
 """NearestLabels: no training at all, and the starting point of every system that trains.
 
 A label is where its texts are: the centroid of their vectors, pulled towards what the label's own text says. A text
-gets the labels nearest to it, and a second opinion from the labels of the train texts nearest to it.
+gets the labels nearest to it, and a second opinion from the labels of the train texts nearest to it. With `trees`,
+linear machines are trained to tell those candidates apart.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from deepxc.modules.classifiers.token_tree import TokenForest
 from deepxc.persist.tensors import read_tensors, write_tensors
 from deepxc.predict.fusion import blend_with_neighbours, softmax_rows
 from deepxc.predict.stages import stage
@@ -22,6 +24,7 @@ from deepxc.search.restricted import search_allowed
 from deepxc.systems.estimator import XmcEstimator
 from deepxc.systems.new_labels import FreshLabels, extended, fresh_labels
 from deepxc.systems.training_rows import labels_are_documents, with_label_rows
+from deepxc.systems.tree_voice import TREE_CANDIDATES, with_trees
 from deepxc.text.bag import BagOfTokens
 
 if TYPE_CHECKING:
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from deepxc.data.dataset import Split
-    from deepxc.modules.classifiers.token_tree import TokenForest
     from deepxc.systems.inputs import Features
     from deepxc.systems.runs import TrainingRuns
 
@@ -60,6 +62,8 @@ class NearestSettings:
     told_temperature: float
     posting_budget: int
     min_df: int
+    trees: int
+    tree_weight: float
 
 
 class Voices(NamedTuple):
@@ -101,6 +105,8 @@ class NearestLabels(XmcEstimator):
         told_temperature: Temperature of the softmax over them.
         posting_budget: Postings read to find the nearest texts, and as many for the nearest labels; 0 reads all.
         min_df: Texts that a token must occur in.
+        trees: Label trees over the tokens that score the candidates; 0 for none, and then nothing is trained.
+        tree_weight: What their voice weighs, from 0 to 1; the others share the rest.
     """
 
     settings_type = NearestSettings
@@ -128,6 +134,8 @@ class NearestLabels(XmcEstimator):
         told_temperature: float | None = None,
         posting_budget: int | None = None,
         min_df: int | None = None,
+        trees: int | None = None,
+        tree_weight: float | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -144,6 +152,7 @@ class NearestLabels(XmcEstimator):
         self.text_labels_ = split.Y
         self.text_index_ = self._index_texts(features)
         self.told_index_ = self._index_told(label_features)
+        self.forest_ = self.learn_forest(split, self.settings_.trees)
 
     def _index_labels(self, vectors: Features) -> None:
         self.label_vectors_ = vectors
@@ -185,16 +194,19 @@ class NearestLabels(XmcEstimator):
             told_shares = told * softmax_rows(heard.told_scores, settings.told_temperature)
             ids = np.concatenate((ids, heard.told_ids), axis=1)
             shares, texts = np.concatenate(((1 - told) * shares, told_shares), axis=1), (1 - told) * texts
-        return blend_with_neighbours(
+        found = blend_with_neighbours(
             ids,
             shares,
             heard.text_ids,
             texts,
             self.text_labels_,
-            k=k,
+            k=k if self.forest_ is None else max(k, TREE_CANDIDATES),
             allowed=allowed,
             threads=self.n_threads,
         )
+        if self.forest_ is None:
+            return found
+        return with_trees(self.forest_, heard.features, *found, settings.tree_weight, k, self.n_threads)
 
     def voices(self, inputs: list[str] | Features, k: int, allowed: np.ndarray | None = None) -> Voices:
         """What the label vectors and the nearest texts say of each input, before they are added up."""
@@ -221,15 +233,15 @@ class NearestLabels(XmcEstimator):
         )
 
     def learn_forest(self, split: Split, count: int) -> TokenForest | None:
-        """Trees over the tokens of the texts that this model was fitted on; None where the features are dense."""
-        from deepxc.modules.classifiers.token_tree import TokenForest
-
+        """Label trees over the tokens of texts that this model was fitted on; None where the features are dense."""
+        if count == 0:
+            return None
         rows = with_label_rows(split)
         features: Any = self.tokens_.transform(rows.texts) if rows.texts is not None else _unit(split.X)
-        if count == 0 or not sparse.issparse(features) or not sparse.issparse(self.label_vectors_):
+        if not sparse.issparse(features):
+            logger.info("label trees read sparse tokens: with dense features there are none")
             return None
-        centroids = sparse.csr_matrix(self.label_vectors_)
-        return TokenForest.fit(features, rows.Y, centroids, count, seed=self.seed, threads=self.n_threads)
+        return TokenForest.fit(features, rows.Y, self.label_vectors_, count, seed=self.seed, threads=self.n_threads)
 
     def _nearest_told(self, features: Features, inputs: list[str] | Features) -> tuple[np.ndarray, np.ndarray]:
         """The labels whose texts are nearest and how near; a document does not find the label that it is itself."""
@@ -306,6 +318,8 @@ class NearestLabels(XmcEstimator):
         write_tensors(folder / _TENSORS, tensors)
         if hasattr(self, "tokens_"):
             self.tokens_.save(folder / _TOKENS)
+        if self.forest_ is not None:
+            self.forest_.write(folder)
         indexes = {"label_index": self.label_index_, "text_index": self.text_index_, "told_index": self.told_index_}
         for name, index in indexes.items():
             if index is not None:
@@ -326,6 +340,7 @@ class NearestLabels(XmcEstimator):
             self.label_vectors_ = tensors["label_vectors"]
         self.text_index_ = load_index(folder / "text_index") if (folder / "text_index").exists() else None
         self.told_index_: Any = load_index(folder / "told_index") if (folder / "told_index").exists() else None
+        self.forest_ = TokenForest.read(folder)
 
 
 def _unit(rows: Features) -> Features:

@@ -20,13 +20,13 @@ def _product(w, data, tokens, first, last):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descend(w, bounds, tokens, data, squares, texts, n_own, cost, passes, tolerance, state):
+def descend(w, bounds, tokens, data, squares, signs, cost, passes, tolerance, state):
     """Dual coordinate descent for the squared hinge loss: weights come into `w`, the threshold is its last place.
 
-    The first `n_own` texts are the node's own. Texts whose constraint is slack by more than the last pass's worst
-    violation are set aside until the others have settled, as LIBLINEAR does.
+    Texts whose constraint is slack by more than the last pass's worst violation are set aside until the others have
+    settled, as LIBLINEAR does.
     """
-    n, last = len(texts), len(w) - 1
+    n, last = len(signs), len(w) - 1
     alpha = np.zeros(n, np.float32)
     order = np.arange(n)
     damping = np.float32(0.5 / cost)
@@ -40,9 +40,7 @@ def descend(w, bounds, tokens, data, squares, texts, n_own, cost, passes, tolera
         s = 0
         while s < active:
             i = order[s]
-            text = texts[i]
-            sign = np.float32(1.0 if i < n_own else -1.0)
-            start, stop = bounds[text], bounds[text + 1]
+            sign, start, stop = signs[i], bounds[i], bounds[i + 1]
             slope = sign * (_product(w, data, tokens, start, stop) + w[last]) - np.float32(1.0) + damping * alpha[i]
             violation = slope
             if alpha[i] == 0.0:
@@ -54,7 +52,7 @@ def descend(w, bounds, tokens, data, squares, texts, n_own, cost, passes, tolera
             most, least = max(most, violation), min(least, violation)
             if abs(violation) > 1e-9:
                 old = alpha[i]
-                alpha[i] = max(old - slope / (squares[text] + np.float32(1.0) + damping), np.float32(0.0))
+                alpha[i] = max(old - slope / (squares[i] + np.float32(1.0) + damping), np.float32(0.0))
                 step = (alpha[i] - old) * sign
                 for p in range(start, stop):
                     w[tokens[p]] += step * data[p]
@@ -69,65 +67,86 @@ def descend(w, bounds, tokens, data, squares, texts, n_own, cost, passes, tolera
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _gather(texts, bounds, tokens, data, squares, place_of):
+    """The bags of some texts side by side, their tokens numbered anew in order, and which tokens those numbers are.
+
+    All nodes under one parent learn from the same texts: gathered once, they and the weights stay in the cache.
+    `place_of` comes in as -1 everywhere, and is left so.
+    """
+    size = 0
+    for text in texts:
+        size += bounds[text + 1] - bounds[text]
+    near_bounds, near_tokens = np.zeros(len(texts) + 1, np.int64), np.empty(size, np.int32)
+    near_data, near_squares = np.empty(size, np.float32), np.empty(len(texts), np.float32)
+    vocabulary, n, size = np.empty(size, np.int32), 0, 0
+    for i in range(len(texts)):
+        for p in range(bounds[texts[i]], bounds[texts[i] + 1]):
+            if place_of[tokens[p]] < 0:
+                place_of[tokens[p]] = 0
+                vocabulary[n] = tokens[p]
+                n += 1
+            near_tokens[size], near_data[size] = tokens[p], data[p]
+            size += 1
+        near_bounds[i + 1], near_squares[i] = size, squares[texts[i]]
+    vocabulary = np.sort(vocabulary[:n])
+    for place in range(n):
+        place_of[vocabulary[place]] = place
+    for p in range(size):
+        near_tokens[p] = place_of[near_tokens[p]]
+    for token in vocabulary:
+        place_of[token] = -1
+    return near_bounds, near_tokens, near_data, near_squares, vocabulary
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def learn_nodes(
-    first, last, bounds, tokens, data, squares, own_bounds, own, above_bounds, above, parents, cost, passes, tolerance,
-    smallest, n_tokens, seed,
-):  # fmt: skip
-    """Train the nodes from `first` to `last`, each to tell its texts from its siblings'.
+    texts, nodes, bounds, tokens, data, squares, own_bounds, own, cost, passes, tolerance, smallest, n_tokens, seed
+):
+    """Train some nodes of one parent, each to tell its texts from the rest of the parent's.
 
     Args (beside the bags, and the settings of `descend`):
-        own_bounds, own: The texts of each node, in order.
-        above_bounds, above: The texts of each node of the level above, in order.
-        parents: Which of those is above each node.
+        texts: The parent's texts, in order.
+        nodes: The nodes.
+        own_bounds, own: The texts of every node of this level, in order.
 
     Returns:
-        Bounds of the nodes' rows, tokens and weights; the threshold stands last in each row, under `n_tokens`.
+        Ends of the nodes' rows, tokens and weights; the threshold stands last in each row, under `n_tokens`. A node
+        without texts has no row.
     """
-    w = np.zeros(n_tokens + 1, np.float32)
-    marked = np.zeros(n_tokens + 1, np.bool_)
-    touched = np.empty(n_tokens + 1, np.int32)
-    rows = np.zeros(last - first + 1, np.int64)
-    out_tokens, out_weights = np.empty(1 << 16, np.int32), np.empty(1 << 16, np.float32)
+    place_of = np.full(n_tokens, -1, np.int32)
+    near_bounds, near_tokens, near_data, near_squares, vocabulary = _gather(
+        texts, bounds, tokens, data, squares, place_of
+    )
+    width = len(vocabulary)
+    w, signs = np.zeros(width + 1, np.float32), np.empty(len(texts), np.float32)
+    ends = np.zeros(len(nodes), np.int64)
+    out_tokens, out_weights = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.float32)
     size = 0
-    for node in range(first, last):
-        a, b = own_bounds[node], own_bounds[node + 1]
-        c, d = above_bounds[parents[node]], above_bounds[parents[node] + 1]
-        if b == a:
-            rows[node - first + 1] = size
-            continue
-        texts = np.empty(d - c, np.int64)
-        texts[: b - a] = own[a:b]
-        n, p = b - a, a
-        for q in range(c, d):
-            if p < b and own[p] == above[q]:
-                p += 1
-            else:
-                texts[n] = above[q]
-                n += 1
-        n_touched = 0
-        for text in texts:
-            for p in range(bounds[text], bounds[text + 1]):
-                if not marked[tokens[p]]:
-                    marked[tokens[p]] = True
-                    touched[n_touched] = tokens[p]
-                    n_touched += 1
-        descend(w, bounds, tokens, data, squares, texts, b - a, cost, passes, tolerance, mix(np.uint64(seed + node)))
-        if size + n_touched + 1 > len(out_tokens):
-            room = max(2 * len(out_tokens), size + n_touched + 1)
-            more_tokens, more_weights = np.empty(room, np.int32), np.empty(room, np.float32)
-            more_tokens[:size], more_weights[:size] = out_tokens[:size], out_weights[:size]
-            out_tokens, out_weights = more_tokens, more_weights
-        for token in np.sort(touched[:n_touched]):
-            if abs(w[token]) > smallest:
-                out_tokens[size], out_weights[size] = token, w[token]
-                size += 1
-            w[token] = 0.0
-            marked[token] = False
-        out_tokens[size], out_weights[size] = n_tokens, w[n_tokens]
-        size += 1
-        w[n_tokens] = 0.0
-        rows[node - first + 1] = size
-    return rows, out_tokens[:size].copy(), out_weights[:size].copy()
+    for i in range(len(nodes)):
+        node = nodes[i]
+        p, stop = own_bounds[node], own_bounds[node + 1]
+        if p < stop:
+            for q in range(len(texts)):
+                signs[q] = -1.0
+                if p < stop and own[p] == texts[q]:
+                    signs[q] = 1.0
+                    p += 1
+            w[:] = 0
+            state = mix(np.uint64(seed + node))
+            descend(w, near_bounds, near_tokens, near_data, near_squares, signs, cost, passes, tolerance, state)
+            if size + width + 1 > len(out_tokens):
+                room = max(2 * len(out_tokens), size + width + 1)
+                more_tokens, more_weights = np.empty(room, np.int32), np.empty(room, np.float32)
+                more_tokens[:size], more_weights[:size] = out_tokens[:size], out_weights[:size]
+                out_tokens, out_weights = more_tokens, more_weights
+            for place in range(width):
+                if abs(w[place]) > smallest:
+                    out_tokens[size], out_weights[size] = vocabulary[place], w[place]
+                    size += 1
+            out_tokens[size], out_weights[size] = n_tokens, w[width]
+            size += 1
+        ends[i] = size
+    return ends, out_tokens[:size].copy(), out_weights[:size].copy()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _FILE = "token-trees.safetensors"
 _ARRAYS = ("rows", "tokens", "weights", "parents")
-_PASSES = 20
-_TOLERANCE = 0.1
+_PASSES = 10
+_TOLERANCE = 0.3
 _MOST_STEPS = 2**15 - 1
-_PARTS_A_THREAD = 16  # nodes differ in their texts: small parts keep every thread busy to the end
+_PARTS_A_THREAD = 16  # families differ in size: small parts keep every thread busy to the end
 
 
 class TokenTree:
@@ -48,7 +48,7 @@ class TokenTree:
         self,
         features: sparse.csr_matrix,
         Y: sparse.csr_matrix,
-        centroids: sparse.csr_matrix,
+        centroids: sparse.csr_matrix | np.ndarray,
         *,
         seed: int,
         threads: int,
@@ -70,18 +70,16 @@ class TokenTree:
         own, learnt = sparse.csr_matrix(Y, dtype=np.bool_), []
         for level in levels:
             above = sparse.csr_matrix(own @ _grouping(level))
-            learnt += self._learn_level(own, above, level, bags, seed, threads)
+            learnt.append(self._learn_level(own, above, level, bags, seed, threads))
             own = above
         everything = sparse.csr_matrix(np.ones((len(squares), 1), np.bool_))
-        learnt += self._learn_level(own, everything, np.zeros(own.shape[1], np.int32), bags, seed, threads)
-        ends = np.cumsum([0, *(part[0][-1] for part in learnt)])
-        rows = [end + part[0][1:] for end, part in zip(ends, learnt, strict=False)]
-        self.rows = np.concatenate([np.zeros(1, np.int64), *rows])
-        self.tokens = np.concatenate([part[1] for part in learnt])
-        self.weights = np.concatenate([_in_steps(part[2]) for part in learnt])
+        learnt.append(self._learn_level(own, everything, np.zeros(own.shape[1], np.int32), bags, seed, threads))
+        self.rows = np.concatenate(([0], np.cumsum(np.concatenate([lengths for lengths, _, _ in learnt]))))
+        self.tokens = np.concatenate([tokens for _, tokens, _ in learnt])
+        self.weights = np.concatenate([_in_steps(weights) for _, _, weights in learnt])
         return self
 
-    def _levels(self, centroids: sparse.csr_matrix, seed: int, threads: int) -> list[np.ndarray]:
+    def _levels(self, centroids: sparse.csr_matrix | np.ndarray, seed: int, threads: int) -> list[np.ndarray]:
         """For the labels and for each level above them but the last, the node above each."""
         count = 1
         while count * self.leaf < self.n_labels:
@@ -102,21 +100,22 @@ class TokenTree:
         bags: tuple,
         seed: int,
         threads: int,
-    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Length of each node's row, and the rows one after the other: tokens and weights."""
         from deepxc.modules.classifiers.kernels_token_tree import learn_nodes
 
-        own_lists, above_lists = _lists_of(own), _lists_of(above)
-
-        texts_of_nodes = (*own_lists, *above_lists, parents.astype(np.int64))
+        own_lists, (above_bounds, above_texts) = _lists_of(own), _lists_of(above)
         settings = (self.cost, _PASSES, _TOLERANCE, self.smallest, self.n_tokens, seed)
+        parts = _families(parents, np.diff(above_bounds), threads)
         loop: Any = learn_nodes
 
-        def learn(part: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return loop(*part, *bags, *texts_of_nodes, *settings)
+        def learn(part: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            texts = above_texts[above_bounds[part[0]] : above_bounds[part[0] + 1]]
+            return loop(texts, part[1], *bags, *own_lists, *settings)
 
-        work = np.diff(above_lists[0])[parents] * (np.diff(own_lists[0]) > 0)
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(learn, _even_parts(work, _PARTS_A_THREAD * threads)))
+            learnt = list(pool.map(learn, parts))
+        return _in_order(np.concatenate([nodes for _, nodes in parts]), learnt)
 
     def probabilities(self, features: sparse.csr_matrix, ids: np.ndarray, *, threads: int = 1) -> np.ndarray:
         """The probability of each candidate (-1 for none); 0 for labels that were not trained."""
@@ -175,7 +174,7 @@ class TokenForest:
         cls,
         features: sparse.csr_matrix,
         Y: sparse.csr_matrix,
-        centroids: sparse.csr_matrix,
+        centroids: sparse.csr_matrix | np.ndarray,
         count: int,
         *,
         seed: int,
@@ -237,9 +236,30 @@ def _in_steps(weights: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(weights * STEPS), -_MOST_STEPS, _MOST_STEPS).astype(np.int16)
 
 
-def _even_parts(work: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """Ranges of nodes with about the same work each."""
-    total = np.cumsum(work)
-    cuts = np.searchsorted(total, np.linspace(0, total[-1], count + 1)[1:-1])
-    ends = np.unique(np.concatenate(([0], cuts, [len(work)])))
-    return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+def _families(parents: np.ndarray, texts: np.ndarray, threads: int) -> list[tuple[int, np.ndarray]]:
+    """Each parent with its nodes, largest first; a parent with much of all work has them in several parts."""
+    order = np.argsort(parents, kind="stable")
+    there, starts = np.unique(parents[order], return_index=True)
+    families = list(zip(there.tolist(), np.split(order, starts[1:]), strict=True))
+    work = np.array([texts[parent] * len(nodes) for parent, nodes in families])
+    most = max(1.0, work.sum() / (_PARTS_A_THREAD * threads))
+    cut = [
+        (parent, part)
+        for (parent, nodes), own in zip(families, work, strict=True)
+        for part in np.array_split(nodes, max(1, min(len(nodes), int(np.ceil(own / most)))))
+    ]
+    return sorted(cut, key=lambda part: -int(texts[part[0]]) * len(part[1]))
+
+
+def _in_order(
+    nodes: np.ndarray, learnt: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows that were learnt part by part, in the order of their nodes."""
+    lengths = np.concatenate([np.diff(ends, prepend=0) for ends, _, _ in learnt])
+    starts = np.cumsum(lengths) - lengths
+    order = np.argsort(nodes)
+    lengths = lengths[order]
+    ends = np.cumsum(lengths)
+    source = np.arange(ends[-1]) + np.repeat(starts[order] - (ends - lengths), lengths)
+    tokens, weights = (np.concatenate([part[i] for part in learnt]) for i in (1, 2))
+    return lengths, tokens[source], weights[source]
