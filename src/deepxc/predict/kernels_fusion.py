@@ -1,4 +1,4 @@
-"""The compiled inner loop of `fusion`."""
+"""The compiled inner loops of `fusion`: they work on the few hundred candidates of a text, never on all labels."""
 
 from __future__ import annotations
 
@@ -9,50 +9,54 @@ from deepxc.search.kernels_postings import keep_best
 
 
 @njit(cache=True, nogil=True)
-def blend_votes(label_ids, label_shares, text_ids, text_shares, indptr, labels, allowed, ids, scores):
-    """Add up what the labels' own scores and the labels of the nearest texts say, and keep the best labels.
+def _said_by_all(label_ids, label_shares, text_ids, text_shares, indptr, labels, allowed):
+    """What one text's voices say: labels in order (those that several name stand side by side), shares, and places.
 
-    A neighbour gives its share to each of its labels. `allowed` has one place a label, or none: then all are allowed.
-    Works on the few hundred candidates of a text, never on an array as long as the label space.
+    Labels and texts of id -1 say nothing; a text gives its share to each of its labels. A place counts the label ids
+    first, then the text ids. `allowed` has one place a label, or none: then all are allowed.
     """
-    for i in range(len(label_ids)):
-        room = label_ids.shape[1]
-        for text in text_ids[i]:
-            if text >= 0:
-                room += indptr[text + 1] - indptr[text]
-        candidates = np.empty(room, np.int64)
-        shares = np.empty(room, np.float32)
-        n = 0
-        for j in range(label_ids.shape[1]):
-            if label_ids[i, j] >= 0:
-                candidates[n] = label_ids[i, j]
-                shares[n] = label_shares[i, j]
-                n += 1
-        for j in range(text_ids.shape[1]):
-            text = text_ids[i, j]
-            if text >= 0:
-                for p in range(indptr[text], indptr[text + 1]):
-                    candidates[n] = labels[p]
-                    shares[n] = text_shares[i, j]
+    width, room = len(label_ids), len(label_ids)
+    for text in text_ids:
+        if text >= 0:
+            room += indptr[text + 1] - indptr[text]
+    named = np.empty(room, np.int64)
+    shares = np.empty(room, np.float32)
+    places = np.empty(room, np.int64)
+    n = 0
+    for j in range(width):
+        if label_ids[j] >= 0 and (len(allowed) == 0 or allowed[label_ids[j]]):
+            named[n], shares[n], places[n] = label_ids[j], label_shares[j], j
+            n += 1
+    for j in range(len(text_ids)):
+        if text_ids[j] >= 0:
+            for p in range(indptr[text_ids[j]], indptr[text_ids[j] + 1]):
+                if len(allowed) == 0 or allowed[labels[p]]:
+                    named[n], shares[n], places[n] = labels[p], text_shares[j], width + j
                     n += 1
-        order = np.argsort(candidates[:n], kind="mergesort")
+    order = np.argsort(named[:n], kind="mergesort")
+    return named[order], shares[order], places[order]
+
+
+@njit(cache=True, nogil=True)
+def blend_votes(label_ids, label_shares, text_ids, text_shares, indptr, labels, allowed, ids, scores):
+    """Add up what the labels' own scores and the labels of the nearest texts say, and keep the best labels."""
+    for i in range(len(label_ids)):
+        named, shares, _ = _said_by_all(
+            label_ids[i], label_shares[i], text_ids[i], text_shares[i], indptr, labels, allowed
+        )
+        totals = np.empty(len(named), np.float32)
         distinct = 0
-        merged = np.empty(n, np.int64)
-        totals = np.empty(n, np.float32)
-        for o in order:
-            label = candidates[o]
-            if len(allowed) > 0 and not allowed[label]:
-                continue
-            if distinct > 0 and merged[distinct - 1] == label:
+        for o in range(len(named)):
+            if distinct > 0 and named[distinct - 1] == named[o]:
                 totals[distinct - 1] += shares[o]
             else:
-                merged[distinct] = label
+                named[distinct] = named[o]
                 totals[distinct] = shares[o]
                 distinct += 1
         keep_best(totals, np.arange(distinct), distinct, ids[i], scores[i])
         for j in range(len(ids[i])):
             if ids[i, j] >= 0:
-                ids[i, j] = merged[ids[i, j]]
+                ids[i, j] = named[ids[i, j]]
 
 
 @njit(cache=True, nogil=True)
@@ -61,55 +65,27 @@ def gather_candidates(
 ):
     """The labels that any voice names, and what each voice gives to each.
 
-    Places of `label_ids` and `text_ids` belong to voices, whose numbers stand in `voice_of_label` and `voice_of_text`;
-    a text gives its share to each of its labels. Where there are more candidates than room, those that all voices
-    together give the most are kept. `allowed` has one place a label, or none: then all are allowed.
+    Places of `label_ids` and `text_ids` belong to voices, whose numbers stand in `voice_of_label` and `voice_of_text`.
+    Where there are more candidates than room, those that all voices together give the most are kept.
     """
-    n_voices = votes.shape[2]
+    width, n_voices = label_ids.shape[1], votes.shape[2]
     for i in range(len(label_ids)):
-        room = label_ids.shape[1]
-        for text in text_ids[i]:
-            if text >= 0:
-                room += indptr[text + 1] - indptr[text]
-        candidates = np.empty(room, np.int64)
-        shares = np.empty(room, np.float32)
-        voices = np.empty(room, np.int64)
-        n = 0
-        for j in range(label_ids.shape[1]):
-            if label_ids[i, j] >= 0:
-                candidates[n] = label_ids[i, j]
-                shares[n] = label_shares[i, j]
-                voices[n] = voice_of_label[j]
-                n += 1
-        for j in range(text_ids.shape[1]):
-            text = text_ids[i, j]
-            if text >= 0:
-                for p in range(indptr[text], indptr[text + 1]):
-                    candidates[n] = labels[p]
-                    shares[n] = text_shares[i, j]
-                    voices[n] = voice_of_text[j]
-                    n += 1
-        order = np.argsort(candidates[:n], kind="mergesort")
+        named, shares, places = _said_by_all(
+            label_ids[i], label_shares[i], text_ids[i], text_shares[i], indptr, labels, allowed
+        )
+        given = np.zeros((len(named), n_voices), np.float32)
+        totals = np.zeros(len(named), np.float32)
         distinct = 0
-        merged = np.empty(n, np.int64)
-        given = np.zeros((n, n_voices), np.float32)
-        totals = np.zeros(n, np.float32)
-        for o in order:
-            label = candidates[o]
-            if len(allowed) > 0 and not allowed[label]:
-                continue
-            if distinct == 0 or merged[distinct - 1] != label:
-                merged[distinct] = label
+        for o in range(len(named)):
+            if distinct == 0 or named[distinct - 1] != named[o]:
+                named[distinct] = named[o]
                 distinct += 1
-            given[distinct - 1, voices[o]] += shares[o]
+            place = places[o]
+            voice = voice_of_label[place] if place < width else voice_of_text[place - width]
+            given[distinct - 1, voice] += shares[o]
             totals[distinct - 1] += shares[o]
         best = np.argsort(-totals[:distinct], kind="mergesort")
         for c in range(ids.shape[1]):
-            if c < distinct:
-                ids[i, c] = merged[best[c]]
-                for v in range(n_voices):
-                    votes[i, c, v] = given[best[c], v]
-            else:
-                ids[i, c] = -1
-                for v in range(n_voices):
-                    votes[i, c, v] = 0
+            ids[i, c] = named[best[c]] if c < distinct else -1
+            for v in range(n_voices):
+                votes[i, c, v] = given[best[c], v] if c < distinct else 0
