@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,8 @@ class BagOfTokens:
         damped = 1.0 + np.log(counts) if self.settings.sublinear_tf else counts
         self._damped = np.concatenate([[0.0], damped])
         self._damped_list = self._damped.tolist()
+        nothing = np.empty(0, np.float32), np.empty(0, np.int32)
+        self._empty_row = _csr(*nothing, np.zeros(2, np.int32), definition.n_tokens)
 
     @property
     def definition(self) -> TokenDefinition:
@@ -93,9 +96,11 @@ class BagOfTokens:
         """One float32 row a text, columns sorted; safe to call from several threads at once."""
         checked = texts_checked(texts)
         if len(checked) == 1:
-            indices, values = self.transform_one(checked[0])
-            bounds = np.array([0, len(indices)], dtype=np.int32)
-            return _csr(values, indices, bounds, self.n_tokens)
+            _ = self.definition
+            row = copy(self._empty_row)  # a matrix made anew checks itself for as long as the text takes to read
+            row.indices, row.data = self.transform_one(checked[0])
+            row.indptr = np.array([0, len(row.indices)], dtype=np.int32)
+            return row
         pieces = self._reader()
         starts = range(0, len(checked), TEXTS_AT_ONCE)
         return self._matrix([pieces.read(checked[i : i + TEXTS_AT_ONCE], i) for i in starts])
