@@ -9,6 +9,17 @@ from __future__ import annotations
 from numba import njit, prange
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def bag_of_one(indices, values, weight, out):
+    """The sum of one text's rows, as `bag_forward` adds them up, without the cost of calling threads together."""
+    out[:] = 0
+    for p in range(len(indices)):
+        value = values[p]
+        source = weight[indices[p]]
+        for j in range(len(out)):
+            out[j] += value * source[j]
+
+
 @njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
 def bag_forward(indptr, indices, values, weight, out):
     """`out[i] = sum of values[p] * weight[indices[p]]` over the entries p of row i."""

@@ -38,6 +38,40 @@ def _said_by_all(label_ids, label_shares, text_ids, text_shares, indptr, labels,
 
 
 @njit(cache=True, nogil=True)
+def softmax_into(scores, temperature, shares):
+    """Softmax of each row; places with score -inf get 0, and so does a row that has no other."""
+    for i in range(len(scores)):
+        best = np.float32(-np.inf)
+        for score in scores[i]:
+            best = max(best, score)
+        total = np.float32(0.0)
+        for j in range(scores.shape[1]):
+            shares[i, j] = np.exp((scores[i, j] - best) / temperature) if best > -np.inf else np.float32(0.0)
+            total += shares[i, j]
+        for j in range(scores.shape[1]):
+            shares[i, j] /= max(total, np.float32(1e-30))
+
+
+@njit(cache=True, nogil=True)
+def keep_best_of_mixed(ids, scores, told, share, best_ids, best_scores):
+    """The best of each row when `told` has this share of the score, and the score before the rest of it."""
+    for i in range(len(ids)):
+        totals = np.empty(ids.shape[1], np.float32)
+        named = np.empty(ids.shape[1], np.int64)
+        n = 0
+        for j in range(ids.shape[1]):
+            if ids[i, j] >= 0:
+                named[n] = ids[i, j]
+                totals[n] = (np.float32(1.0) - share) * scores[i, j] + share * told[i, j]
+                n += 1
+        order = np.argsort(named[:n])
+        keep_best(totals[order], np.arange(n), n, best_ids[i], best_scores[i])
+        for j in range(best_ids.shape[1]):
+            if best_ids[i, j] >= 0:
+                best_ids[i, j] = named[order[best_ids[i, j]]]
+
+
+@njit(cache=True, nogil=True)
 def blend_votes(label_ids, label_shares, text_ids, text_shares, indptr, labels, allowed, ids, scores):
     """Add up what the labels' own scores and the labels of the nearest texts say, and keep the best labels."""
     for i in range(len(label_ids)):

@@ -27,9 +27,13 @@ def with_trees(
     threads: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k best candidates when the trees' probabilities have the given weight, and what was said before the rest."""
+    from deepxc.predict.kernels_fusion import keep_best_of_mixed
+
     with stage("trees"):
         told = forest.probabilities(features, ids, threads=threads)
-        share = np.float32(weight)
-        scores = np.where(ids >= 0, (1 - share) * scores + share * told, np.float32(-np.inf))
-        order = np.lexsort((ids, -scores), axis=1)[:, :k]
-        return np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
+        best = (
+            np.empty((len(ids), min(k, ids.shape[1])), np.int64),
+            np.empty((len(ids), min(k, ids.shape[1])), np.float32),
+        )
+        keep_best_of_mixed(ids, scores, told, np.float32(weight), *best)
+        return best

@@ -114,8 +114,7 @@ def learn_nodes(
         own_bounds, own: The texts of every node of this level, in order.
 
     Returns:
-        Ends of the nodes' rows, tokens and weights; the threshold stands last in each row, under `n_tokens`. A node
-        without texts has no row.
+        Ends of the nodes' rows, tokens and weights; and each node's threshold, -inf for one without texts.
     """
     place_of = np.full(n_tokens, -1, np.int32)
     near_bounds, near_tokens, near_data, near_squares, vocabulary = _gather(
@@ -123,7 +122,7 @@ def learn_nodes(
     )
     width = len(vocabulary)
     w, signs = np.zeros(width + 1, np.float32), np.empty(len(texts), np.float32)
-    ends = np.zeros(len(nodes), np.int64)
+    ends, thresholds = np.zeros(len(nodes), np.int64), np.full(len(nodes), -np.inf, np.float32)
     out_tokens, out_weights = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.float32)
     size = 0
     for i in range(len(nodes)):
@@ -138,8 +137,8 @@ def learn_nodes(
             w[:] = 0
             state = mix(np.uint64(seed + node))
             descend(w, near_bounds, near_tokens, near_data, near_squares, signs, cost, passes, tolerance, state)
-            if size + width + 1 > len(out_tokens):
-                room = max(2 * len(out_tokens), size + width + 1)
+            if size + width > len(out_tokens):
+                room = max(2 * len(out_tokens), size + width)
                 more_tokens, more_weights = np.empty(room, np.int32), np.empty(room, np.float32)
                 more_tokens[:size], more_weights[:size] = out_tokens[:size], out_weights[:size]
                 out_tokens, out_weights = more_tokens, more_weights
@@ -147,63 +146,73 @@ def learn_nodes(
                 if abs(w[place]) > smallest:
                     out_tokens[size], out_weights[size] = vocabulary[place], w[place]
                     size += 1
-            out_tokens[size], out_weights[size] = n_tokens, w[width]
-            size += 1
+            thresholds[i] = w[width]
         ends[i] = size
-    return ends, out_tokens[:size].copy(), out_weights[:size].copy()
+    return ends, out_tokens[:size].copy(), out_weights[:size].copy(), thresholds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _loss(node, rows, tokens, weights, query_tokens, query_data, first, last):
-    """How far the node's margin falls short of 1, squared: minus the logarithm of its probability.
+def _add_weights(nodes, margins, posted, weights, first, last, value):
+    """Add a token's weights to the margins of the nodes (in order) that stand in its list (in order, too).
 
-    A node's tokens and a query's are both in order: each of the query's is looked for behind the one before it.
+    From one node to the next the list is crossed in strides that double, so that short and long lists both cost little.
     """
-    low, high = rows[node], rows[node + 1] - 1
-    if high < low:
-        return np.float32(np.inf)
-    margin = np.float32(weights[high])
-    for p in range(first, last):
-        token, end = query_tokens[p], high
-        while low < end:
-            middle = (low + end) >> 1
-            if tokens[middle] < token:
+    low = first
+    for i in range(len(nodes)):
+        node, stride = nodes[i], 1
+        while low + stride < last and posted[low + stride] < node:
+            low += stride
+            stride *= 2
+        high = min(low + stride, last)
+        while low < high:
+            middle = (low + high) >> 1
+            if posted[middle] < node:
                 low = middle + 1
             else:
-                end = middle
-        if low == high:
-            break
-        if tokens[low] == token:
-            margin += np.float32(weights[low]) * query_data[p]
-    short = max(np.float32(0.0), np.float32(1.0) - margin * np.float32(1.0 / STEPS))
-    return short * short
+                high = middle
+        if low == last:
+            return
+        if posted[low] == node:
+            margins[i] += np.float32(weights[low]) * value
+            low += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def candidate_losses(
-    query_bounds, query_tokens, query_data, rows, tokens, weights, parents, n_labels, known, stamps, ids, losses
+    query_bounds, query_tokens, query_data, bounds, posted, weights, thresholds, parents, n_labels, places, ids, losses
 ):
-    """The losses of all nodes from the root to each candidate, added up; inf where a label was not trained.
+    """How far the margins of all nodes from the root to each candidate fall short of 1, squared and added up.
 
-    Labels are the first nodes, the nodes above them follow; `known` and `stamps` have a place for each of those above,
-    so that a node shared by many candidates is scored once a query.
+    That is minus the logarithm of the candidate's probability; inf where a label was not trained. The weights lie in
+    one list a token, so that rare tokens, which most are, have next to nothing to read. `places` has a zero for each
+    node, and is left so: a node shared by many candidates is scored once a query.
     """
+    step = np.float32(1.0 / STEPS)
+    nodes = np.empty(len(places), np.int32)
     for q in range(len(ids)):
-        first, last = query_bounds[q], query_bounds[q + 1]
-        stamps[0] += 1
-        now = stamps[0]
-        for c in range(ids.shape[1]):
-            node = ids[q, c]
-            if node < 0 or node >= n_labels:
-                losses[q, c] = np.inf
-                continue
-            total = _loss(node, rows, tokens, weights, query_tokens, query_data, first, last)
-            node = parents[node]
-            while node >= 0 and total < np.inf:
-                place = node - n_labels
-                if stamps[place + 1] != now:
-                    stamps[place + 1] = now
-                    known[place] = _loss(node, rows, tokens, weights, query_tokens, query_data, first, last)
-                total += known[place]
+        n = 0
+        for label in ids[q]:
+            node = label if label < n_labels else -1
+            while node >= 0 and places[node] == 0:
+                places[node] = 1
+                nodes[n] = node
+                n += 1
                 node = parents[node]
-            losses[q, c] = total
+        asked = np.sort(nodes[:n])
+        margins = np.zeros(n, np.float32)
+        for i in range(n):
+            places[asked[i]] = i
+        for p in range(query_bounds[q], query_bounds[q + 1]):
+            first, last = bounds[query_tokens[p]], bounds[query_tokens[p] + 1]
+            _add_weights(asked, margins, posted, weights, first, last, query_data[p] * step)
+        for i in range(n):
+            short = np.float32(1.0) - (margins[i] + thresholds[asked[i]])
+            margins[i] = max(short, np.float32(0.0)) ** 2
+        for c in range(ids.shape[1]):
+            node = ids[q, c] if ids[q, c] < n_labels else -1
+            losses[q, c] = np.float32(0.0) if node >= 0 else np.float32(np.inf)
+            while node >= 0:
+                losses[q, c] += margins[places[node]]
+                node = parents[node]
+        for node in asked:
+            places[node] = 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FILE = "token-trees.safetensors"
-_ARRAYS = ("rows", "tokens", "weights", "parents")
+_ARRAYS = ("bounds", "nodes", "weights", "thresholds", "parents")
 _PASSES = 10
 _TOLERANCE = 0.3
 _MOST_STEPS = 2**15 - 1
@@ -74,9 +74,14 @@ class TokenTree:
             own = above
         everything = sparse.csr_matrix(np.ones((len(squares), 1), np.bool_))
         learnt.append(self._learn_level(own, everything, np.zeros(own.shape[1], np.int32), bags, seed, threads))
-        self.rows = np.concatenate(([0], np.cumsum(np.concatenate([lengths for lengths, _, _ in learnt]))))
-        self.tokens = np.concatenate([tokens for _, tokens, _ in learnt])
-        self.weights = np.concatenate([_in_steps(weights) for _, _, weights in learnt])
+        self.thresholds = np.concatenate([part[3] for part in learnt])
+        rows = np.concatenate(([0], np.cumsum(np.concatenate([part[0] for part in learnt]))))
+        tokens = np.concatenate([part[1] for part in learnt])
+        weights = np.concatenate([_in_steps(part[2]) for part in learnt])
+        by_token = sparse.csr_matrix((weights, tokens, rows), shape=(len(self.parents), self.n_tokens)).tocsc()
+        self.bounds = by_token.indptr.astype(np.int64)
+        self.nodes = by_token.indices.astype(np.int32)
+        self.weights = by_token.data
         return self
 
     def _levels(self, centroids: sparse.csr_matrix | np.ndarray, seed: int, threads: int) -> list[np.ndarray]:
@@ -100,8 +105,8 @@ class TokenTree:
         bags: tuple,
         seed: int,
         threads: int,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Length of each node's row, and the rows one after the other: tokens and weights."""
+    ) -> tuple[np.ndarray, ...]:
+        """Length of each node's row; the rows one after the other, tokens and weights; and each node's threshold."""
         from deepxc.modules.classifiers.kernels_token_tree import learn_nodes
 
         own_lists, (above_bounds, above_texts) = _lists_of(own), _lists_of(above)
@@ -109,7 +114,7 @@ class TokenTree:
         parts = _families(parents, np.diff(above_bounds), threads)
         loop: Any = learn_nodes
 
-        def learn(part: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        def learn(part: tuple[int, np.ndarray]) -> tuple[np.ndarray, ...]:
             texts = above_texts[above_bounds[part[0]] : above_bounds[part[0] + 1]]
             return loop(texts, part[1], *bags, *own_lists, *settings)
 
@@ -129,8 +134,8 @@ class TokenTree:
 
         def run(start: int, stop: int) -> None:
             candidate_losses(
-                bounds[start : stop + 1], tokens, data, self.rows, self.tokens, self.weights, self.parents,
-                self.n_labels, *self._workspace(), ids[start:stop], losses[start:stop],
+                bounds[start : stop + 1], tokens, data, self.bounds, self.nodes, self.weights, self.thresholds,
+                self.parents, self.n_labels, self._workspace(), ids[start:stop], losses[start:stop],
             )  # fmt: skip
 
         if threads <= 1 or len(ids) < 2 * threads:
@@ -141,12 +146,11 @@ class TokenTree:
                 list(pool.map(run, cuts[:-1], cuts[1:]))
         return np.exp(-losses)
 
-    def _workspace(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scratch arrays of the calling thread."""
-        if not hasattr(self._spaces, "arrays"):
-            n = len(self.parents) - self.n_labels
-            self._spaces.arrays = np.zeros(n, np.float32), np.zeros(n + 1, np.int64)
-        return self._spaces.arrays
+    def _workspace(self) -> np.ndarray:
+        """A scratch array of the calling thread."""
+        if not hasattr(self._spaces, "places"):
+            self._spaces.places = np.zeros(len(self.parents), np.int32)
+        return self._spaces.places
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What the tree is made of."""
@@ -251,15 +255,13 @@ def _families(parents: np.ndarray, texts: np.ndarray, threads: int) -> list[tupl
     return sorted(cut, key=lambda part: -int(texts[part[0]]) * len(part[1]))
 
 
-def _in_order(
-    nodes: np.ndarray, learnt: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _in_order(nodes: np.ndarray, learnt: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
     """Rows that were learnt part by part, in the order of their nodes."""
-    lengths = np.concatenate([np.diff(ends, prepend=0) for ends, _, _ in learnt])
+    lengths = np.concatenate([np.diff(part[0], prepend=0) for part in learnt])
     starts = np.cumsum(lengths) - lengths
     order = np.argsort(nodes)
     lengths = lengths[order]
     ends = np.cumsum(lengths)
     source = np.arange(ends[-1]) + np.repeat(starts[order] - (ends - lengths), lengths)
-    tokens, weights = (np.concatenate([part[i] for part in learnt]) for i in (1, 2))
-    return lengths, tokens[source], weights[source]
+    tokens, weights, thresholds = (np.concatenate([part[i] for part in learnt]) for i in (1, 2, 3))
+    return lengths, tokens[source], weights[source], thresholds[order]
