@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,13 @@ from deepxc.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class Scratch(threading.local):
+    """Arrays that each thread has for itself, to work in; a copy of what holds them starts without any."""
+
+    def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
+        return Scratch, ()
 
 
 def thread_count(threads: int | None = None) -> int:

@@ -1,5 +1,7 @@
 """NearestLabels: by hand on small cases, far above chance on larger ones, the same after save and load."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -193,3 +195,9 @@ def test_dense_features_have_no_trees():
     rng = np.random.default_rng(0)
     model = NearestLabels("trees").fit(rng.random((30, 8)), [[i % 3] for i in range(30)])
     assert model.forest_ is None
+
+
+def test_a_fitted_model_can_be_copied(zipf):
+    model = NearestLabels("trees").fit(zipf.train)
+    before = model.predict_topk(zipf.test.texts, k=5)
+    np.testing.assert_array_equal(deepcopy(model).predict_topk(zipf.test.texts, k=5).ids, before.ids)

@@ -6,16 +6,14 @@ of different scales can be averaged. Nothing here grows with texts x labels.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deepxc.modules.shortlists.row_blocks import over_rows
+
 if TYPE_CHECKING:
     from scipy import sparse
-
-
-_WORTH_THREADS = 64  # rows of a batch
 
 
 def softmax_rows(scores: np.ndarray, temperature: float) -> np.ndarray:
@@ -65,15 +63,11 @@ def blend_with_neighbours(
     )
     mask = np.empty(0, np.bool_) if allowed is None else allowed
 
-    def blend(part: slice) -> None:
+    def blend(start: int, stop: int) -> None:
+        part = slice(start, stop)
         ours, our_shares, theirs, their_shares = (vote[part] for vote in votes)
         # Y as it is: a copy of a number for each train text would cost more than the whole answer
         blend_votes(ours, our_shares, theirs, their_shares, Y.indptr, Y.indices, mask, ids[part], scores[part])
 
-    if threads <= 1 or len(ids) < _WORTH_THREADS:
-        blend(slice(None))
-    else:
-        cuts = np.linspace(0, len(ids), threads + 1).astype(int)
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(blend, map(slice, cuts[:-1], cuts[1:])))
+    over_rows(len(ids), threads, blend)
     return ids, scores

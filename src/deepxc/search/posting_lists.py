@@ -7,7 +7,6 @@ the cost of a query stays bounded however large the collection grows.
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from scipy import sparse
 from deepxc.errors import UserError
 from deepxc.persist.tensors import read_tensors, write_tensors
 from deepxc.search.index_folder import IndexDescription
+from deepxc.threads import Scratch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ class PostingLists:
         self.values = columns.data.astype(np.float32)
         self.size = rows.shape[0]
         self.budget = budget
-        self._spaces = threading.local()
+        self._scratch = Scratch()
 
     def __len__(self) -> int:
         return self.size
@@ -108,10 +108,10 @@ class PostingLists:
 
     def _workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scratch arrays of the calling thread; clearing them anew for each query would cost more than the query."""
-        if not hasattr(self._spaces, "arrays"):
+        if not hasattr(self._scratch, "arrays"):
             n = self.size
-            self._spaces.arrays = np.zeros(n, np.float32), np.zeros(n, np.bool_), np.empty(n, np.int64)
-        return self._spaces.arrays
+            self._scratch.arrays = np.zeros(n, np.float32), np.zeros(n, np.bool_), np.empty(n, np.int64)
+        return self._scratch.arrays
 
     def save(self, folder: Path) -> None:
         """Write the lists into an existing folder."""

@@ -8,7 +8,6 @@ labels itself, so there is no beam: a candidate's probability is the product of 
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from deepxc.labels.clusters import balanced_clusters
+from deepxc.modules.shortlists.row_blocks import over_rows
 from deepxc.persist.tensors import read_tensors, write_tensors
+from deepxc.threads import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +43,7 @@ class TokenTree:
 
     def __init__(self, *, leaf: int = 100, fanout: int = 16, cost: float = 1.0, smallest: float = 0.1) -> None:
         self.leaf, self.fanout, self.cost, self.smallest = leaf, fanout, cost, smallest
-        self._spaces = threading.local()
+        self._scratch = Scratch()
 
     def fit(
         self,
@@ -138,19 +139,14 @@ class TokenTree:
                 self.parents, self.n_labels, self._workspace(), ids[start:stop], losses[start:stop],
             )  # fmt: skip
 
-        if threads <= 1 or len(ids) < 2 * threads:
-            run(0, len(ids))
-        else:
-            cuts = np.linspace(0, len(ids), threads + 1).astype(int)
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(run, cuts[:-1], cuts[1:]))
+        over_rows(len(ids), threads, run)
         return np.exp(-losses)
 
     def _workspace(self) -> np.ndarray:
         """A scratch array of the calling thread."""
-        if not hasattr(self._spaces, "places"):
-            self._spaces.places = np.zeros(len(self.parents), np.int32)
-        return self._spaces.places
+        if not hasattr(self._scratch, "places"):
+            self._scratch.places = np.zeros(len(self.parents), np.int32)
+        return self._scratch.places
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What the tree is made of."""
