@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install demo test lint types format bench clean
+.PHONY: help install demo test lint types format bench bench-quick clean
 
 help:
 	@echo "make demo     set up, train on the built-in data, evaluate, answer five sample texts"
 	@echo "make test     set up and run the tests"
 	@echo "make lint     ruff; make types: pyrefly; make format: rewrite the layout"
+	@echo "make bench-quick  accuracy and ratios on the built-in data against the committed ones (minutes)"
 	@echo "make bench    the benchmarks, results into benchmarks/results (hours); decaf.py and inception.py there take a study by name"
 
 install: $(READY)
@@ -42,7 +43,10 @@ types: install
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps libpecos==1.2.8
-	for script in $(filter-out %report.py %contestants.py %workloads.py %/decaf.py %/inception.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script --write || exit 1; done
+	for script in $(filter-out %report.py %contestants.py %workloads.py %/decaf.py %/inception.py %/quick.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script --write || exit 1; done
+
+bench-quick: install
+	$(BIN)/python benchmarks/quick.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis demo-model
