@@ -63,6 +63,8 @@ def main() -> int:
     if arguments.write:
         about = {"machine": machine(), "peer": PEER, "systems": today}
         COMMITTED.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    if not COMMITTED.exists():
+        raise SystemExit(f"{COMMITTED} is not there: write it with --write, on code that is known to be good")
     committed = json.loads(COMMITTED.read_text(encoding="utf-8"))["systems"]
     names = (*ACCURACY, *COSTS)
     print(f"fit_s and p50_us as multiples of {PEER}'s; committed figures in brackets")
