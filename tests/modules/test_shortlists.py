@@ -15,6 +15,7 @@ from deepxc.modules.shortlists.classifiers import ClassifierSearch
 from deepxc.modules.shortlists.hybrid import Hybrid, merged
 from deepxc.modules.shortlists.in_batch import InBatch
 from deepxc.modules.shortlists.neighbours import votes
+from deepxc.modules.shortlists.owned_vectors import OwnedVectors
 from deepxc.modules.shortlists.row_blocks import LabelRows, drop_positives
 from deepxc.modules.shortlists.saving import open_shortlister
 from deepxc.modules.shortlists.texts import Texts
@@ -353,3 +354,20 @@ def test_the_suite_notices_broken_shortlisters():
 
     with pytest.raises(AssertionError, match="plain to see"):
         check_shortlister(Blind)
+
+
+@pytest.mark.parametrize("size", [20, 5000])
+def test_vectors_come_back_from_where_they_are_scored(size, tmp_path):
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((size, 16)).astype(np.float32)
+    given = {"metric": "inner_product", "quick": True, "seed": 1, "threads": 1}
+    owned = OwnedVectors.build(vectors, np.arange(size), size, **given)
+    owned.add(vectors[:3] * 2, size + np.array([2, 0, 1]))
+    expected = np.concatenate((vectors, 2 * vectors[[1, 2, 0]]))
+    np.testing.assert_array_equal(owned.vectors(), expected)
+    owned.write(tmp_path)
+    np.testing.assert_array_equal(OwnedVectors.read_from(tmp_path, "inner_product").vectors(), expected)
+    rounded = OwnedVectors.build(vectors, np.arange(size), size, metric="cosine", seed=1, threads=1)
+    assert rounded.vectors() is None
+    doubled = OwnedVectors.build(vectors, np.arange(size) // 2, size // 2, **given)
+    assert doubled.vectors() is None

@@ -63,6 +63,10 @@ class ExactIndex:
         """Length of a vector."""
         return self._vectors.shape[1]
 
+    def vectors(self) -> np.ndarray | None:
+        """The vectors that were indexed, where they are kept as they were."""
+        return None if self.metric == "cosine" else np.asarray(self._vectors)
+
     def search(self, queries: ArrayLike, k: int, *, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k best (ids, scores) of each query; see `VectorIndex.search`."""
         k, threads = check_count(k, "k"), check_count(threads, "threads")

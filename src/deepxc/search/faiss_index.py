@@ -118,6 +118,15 @@ class FaissIndex(ABC):
             answer_zero_queries(ids, scores, zeros, len(self))
         return (ids[0], scores[0]) if single else (ids, scores)
 
+    def vectors(self) -> np.ndarray | None:
+        """The vectors that were indexed, where the store keeps them as they were."""
+        if self.settings["store"] != "float32" or self.metric == "cosine":
+            return None
+        if self._refined is None:
+            return np.empty((0, self._dim), np.float32)
+        store = self._refined if self._is_store_alone else faiss.downcast_index(self._refined.refine_index)
+        return store.reconstruct_n(0, len(self))
+
     def _candidates(self, k: int) -> int:
         """How many vectors are scored from the store."""
         return min(len(self), max(int(np.ceil(k * self.settings["rescore"])), k + _MORE_CANDIDATES))

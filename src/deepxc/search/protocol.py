@@ -40,6 +40,10 @@ class VectorIndex(Protocol):
         """
         ...
 
+    def vectors(self) -> np.ndarray | None:
+        """The vectors that were indexed, where they are kept as they were."""
+        ...
+
     def save(self, folder: Path) -> None:
         """Write the index into an existing, empty folder."""
         ...

@@ -133,7 +133,8 @@ class Member(Reading):
     def write(self, folder: Path) -> None:
         """Write into an existing, empty folder."""
         super().write(folder)
-        write_tensors(folder / _TENSORS, {"vectors": self.vectors.astype(np.float16)})
+        if self.index.vectors() is None:
+            write_tensors(folder / _TENSORS, {"vectors": self.vectors.astype(np.float16)})
         (folder / "index").mkdir()
         self.index.write(folder / "index")
 
@@ -141,8 +142,10 @@ class Member(Reading):
     def read(cls, folder: Path) -> Member:
         """Open what `write` wrote."""
         reading = Reading.read(folder)
-        vectors = read_tensors(folder / _TENSORS)["vectors"].astype(np.float32)
         index = OwnedVectors.read_from(folder / "index", "inner_product")
+        vectors = index.vectors()
+        if vectors is None:
+            vectors = read_tensors(folder / _TENSORS)["vectors"].astype(np.float32)
         return cls(reading.encoder, reading.block, vectors, index)
 
 

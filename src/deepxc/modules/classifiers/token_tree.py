@@ -38,10 +38,10 @@ class TokenTree:
         leaf: About so many labels lie under a node of the lowest level.
         fanout: Children of every other node, a power of 2.
         cost: What an error costs beside the length of the weights (C of support vector machines).
-        smallest: Weights up to this size are left out.
+        smallest: Weights up to this size are left out: on held-out titles 0.3 answers as well as 0.1 with half of them.
     """
 
-    def __init__(self, *, leaf: int = 100, fanout: int = 16, cost: float = 1.0, smallest: float = 0.1) -> None:
+    def __init__(self, *, leaf: int = 100, fanout: int = 16, cost: float = 1.0, smallest: float = 0.3) -> None:
         self.leaf, self.fanout, self.cost, self.smallest = leaf, fanout, cost, smallest
         self._scratch = Scratch()
 

@@ -86,6 +86,17 @@ class OwnedVectors:
         self._late = build_index(self.added[0], self.metric, kind="exact")
         self.n_labels = max(self.n_labels, int(owners.max()) + 1)
 
+    def vectors(self) -> np.ndarray | None:
+        """Each label's vector as it was given, where the index keeps it so and no label has several."""
+        built = None if self.index is None or self.several else self.index.vectors()
+        if built is None:
+            return None
+        vectors = np.zeros((self.n_labels, built.shape[1]), np.float32)
+        vectors[self.owners] = built
+        if self.added is not None:
+            vectors[self.added[1]] = self.added[0]
+        return vectors
+
     def search(self, queries: np.ndarray, k: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """The k best labels of each query (ids, scores), best first, each by its best vector."""
         ids, scores = self._search_built(queries, k, threads)
