@@ -1,15 +1,12 @@
 """Which rows a system trains on: label texts as rows, and labels that are documents."""
 
-from types import MappingProxyType
-
 import numpy as np
 from scipy import sparse
 
 from deepxc import Astec, LabelSpace
 from deepxc.data.dataset import Split
-from deepxc.systems.fused_answers import _not_itself
 from deepxc.systems.inputs import as_split
-from deepxc.systems.training_rows import labels_are_documents, with_label_rows, without_own
+from deepxc.systems.training_rows import labels_are_documents, not_itself, with_label_rows, without_own
 from deepxc.systems.validation import judged
 
 
@@ -49,7 +46,7 @@ def test_documents_do_not_answer_themselves():
 
 def test_without_own_by_hand():
     ids, scores = np.array([[4, 2, 7], [2, 4, 7], [1, 2, -1]]), np.array([[3.0, 2, 1], [3, 2, 1], [3, 2, -np.inf]])
-    kept, left = without_own(ids, scores, ["a", "b", "c"], {"a": 2, "b": 9}, 2)
+    kept, left = without_own(np.array([2, 9, -1]), ids, scores, 2)
     assert kept.tolist() == [[4, 7], [2, 4], [1, 2]]
     assert left.tolist() == [[3, 1], [3, 2], [3, 2]]
 
@@ -78,11 +75,8 @@ def test_held_out_documents_are_judged_without_themselves_and_without_reversed_p
 
 
 def test_a_document_is_no_candidate_for_itself():
-    class Model:
-        documents_ = True
-        own_label = MappingProxyType({"text a": 3})
-
     ids, scores = np.array([[3, 1], [3, -1]]), np.array([[5.0, 2.0], [4.0, -np.inf]], np.float32)
-    found = _not_itself(Model, ["text a", "other"], ids, scores)
+    found = not_itself(np.array([3, -1]), ids, scores)
     assert found[0].tolist() == [[-1, 1], [3, -1]]
     assert found[1].tolist() == [[-np.inf, 2.0], [4.0, -np.inf]]
+    assert not_itself(None, ids, scores) == (ids, scores)

@@ -77,12 +77,6 @@ class Assembly(XmcEstimator):
         """
         raise NotImplementedError
 
-    def _own_labels(self, split: Split) -> np.ndarray | None:
-        """The label that each text is itself, -1 for none; None where labels are no documents."""
-        if not self.documents_ or split.texts is None:
-            return None
-        return np.array([self.own_label.get(text, -1) for text in split.texts])
-
     def _device(self) -> str:
         return self.device or ("cuda" if torch.cuda.is_available() else "cpu")
 

@@ -289,7 +289,7 @@ class Dexa(Assembly):
         bank = None
         if schedule is not None:
             bank = MemoryBank(len(split), encoder.dim, schedule, seed=seed, threads=self.n_threads)
-        own = self._own_labels(split)
+        own = self.own_labels(split.inputs)
         learner = SiameseLearner(encoder, inputs, split.Y, auxiliary, task=settings.task(), bank=bank, own=own)
         learner.to(self._device())
         batches = Batches(len(split), batch_for(len(split), settings.encoder_batch), seed, order=bank)

@@ -143,7 +143,7 @@ class XmcEstimator(BaseEstimator):
         if not self.documents_:
             return TopK(*self._rank(inputs, k, allowed), self.labels_)
         ids, scores = self._rank(inputs, min(k + 1, len(self.labels_)), allowed)
-        return TopK(*without_own(ids, scores, inputs, self.own_label, k), self.labels_)
+        return TopK(*without_own(self.own_labels(inputs), ids, scores, k), self.labels_)
 
     @cached_property
     def own_label(self) -> dict[str, int]:
@@ -152,6 +152,12 @@ class XmcEstimator(BaseEstimator):
         for row, text in enumerate(self.labels_.texts or ()):
             rows[text] = -1 if text in rows else row
         return rows
+
+    def own_labels(self, inputs: list[str] | Features) -> np.ndarray | None:
+        """The label that each input is itself, -1 for none; None where labels are no documents, or inputs no texts."""
+        if not self.documents_ or not isinstance(inputs, list):
+            return None
+        return np.array([self.own_label.get(text, -1) for text in inputs], np.int64)
 
     def predict(self, X: object) -> sparse.csr_matrix:
         """An indicator matrix with each text's best labels, as many as a train text has on average."""

@@ -22,6 +22,7 @@ from deepxc.predict.fusion import blend_with_neighbours, softmax_rows
 from deepxc.predict.stages import stage
 from deepxc.search.choose import build_index, load_index
 from deepxc.systems.nearest import NearestLabels, Voices
+from deepxc.systems.training_rows import not_itself
 from deepxc.systems.tree_voice import TREE_CANDIDATES, with_trees
 from deepxc.systems.validation import judged
 from deepxc.systems.voice_weights import Weights, tuned
@@ -107,14 +108,15 @@ class FusedAnswers:
         return self._ranked(heard, self.weights, k, allowed, model.n_threads)
 
     def _hear(self, model: Any, inputs: Any, k: int, allowed: np.ndarray | None = None) -> Heard:
-        found, wanted, learned = [], max(k, _CANDIDATES), None
+        found, wanted, learned, own = [], max(k, _CANDIDATES), None, model.own_labels(inputs)
         for i, member in enumerate(model.members_):
             with stage("tokens"):
                 read = member.encoder.read(inputs)
             with stage("features"):
                 final = member.final(member.intermediate(read, model.n_threads))
             with stage("classifiers"):
-                found.append(_not_itself(model, inputs, *member.search(final, wanted, allowed, model.n_threads)))
+                ids, scores = member.search(final, wanted, allowed, model.n_threads)
+                found.append(not_itself(own, ids, scores))
             if i == 0 and self.learned is not None:
                 with stage("learned texts"):
                     learned = self._learned_texts(member.compared(final), model.n_threads)
@@ -227,15 +229,6 @@ def _all_texts(
         np.concatenate((nearest.text_ids, ids), axis=1),
         np.concatenate((shares, np.float32(weights.learned) * learned_shares), axis=1),
     )
-
-
-def _not_itself(model: Any, inputs: Any, ids: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and scores without the label that a document is itself, which would take most of a softmax."""
-    if not model.documents_ or not isinstance(inputs, list):
-        return ids, scores
-    own = np.array([model.own_label.get(text, -1) for text in inputs])[:, None] == ids
-    out = own & (ids >= 0)
-    return np.where(out, -1, ids), np.where(out, -np.inf, scores).astype(np.float32)
 
 
 def _log_shares(labels: LabelSpace) -> np.ndarray:

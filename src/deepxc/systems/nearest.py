@@ -23,7 +23,7 @@ from deepxc.search.posting_lists import PostingLists
 from deepxc.search.restricted import search_allowed
 from deepxc.systems.estimator import XmcEstimator
 from deepxc.systems.new_labels import FreshLabels, extended, fresh_labels
-from deepxc.systems.training_rows import labels_are_documents, with_label_rows
+from deepxc.systems.training_rows import labels_are_documents, not_itself, with_label_rows
 from deepxc.systems.tree_voice import TREE_CANDIDATES, with_trees
 from deepxc.text.bag import BagOfTokens
 
@@ -250,11 +250,7 @@ class NearestLabels(XmcEstimator):
             return np.empty((n, 0), np.int64), np.empty((n, 0), np.float32)
         with stage("nearest label texts"):
             ids, scores = self.told_index_.search(features, self.settings_.told, threads=self.n_threads)
-        if self.documents_ and isinstance(inputs, list):
-            own = np.array([self.own_label.get(text, -1) for text in inputs])[:, None]
-            scores = np.where((ids == own) | (ids < 0), -np.inf, scores).astype(np.float32)
-            ids = np.where(ids == own, -1, ids)
-        return ids, scores
+        return not_itself(self.own_labels(inputs), ids, scores)
 
     def _read_tokens(self, split: Split) -> tuple[Features, Features | None]:
         """Features of the texts and of the labels, both of unit length; learns the tokens where the data is text."""

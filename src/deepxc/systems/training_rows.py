@@ -104,14 +104,16 @@ def unit_centroids(features: np.ndarray, Y: sparse.csr_matrix, threads: int) -> 
     return label_centroids(Y, features / np.maximum(lengths, np.float32(1e-9)), threads=threads)
 
 
-def without_own(
-    ids: np.ndarray, scores: np.ndarray, inputs: Any, own_label: dict[str, int], k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The first k answers of each text without the label that the text itself is; one more than k must be given."""
-    own = np.array([own_label.get(text, -1) for text in inputs] if isinstance(inputs, list) else [-1] * len(ids))
+def not_itself(own: np.ndarray | None, ids: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and scores without the one that each text is itself (see `own_labels`): its place is left empty."""
+    if own is None:
+        return ids, scores
     out = (ids == own[:, None]) & (ids >= 0)
-    order = np.argsort(out, axis=1, kind="stable")[:, :k]
-    kept = np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
-    gone = np.take_along_axis(out, order, 1)
-    kept[0][gone], kept[1][gone] = -1, -np.inf
-    return kept
+    return np.where(out, -1, ids), np.where(out, -np.inf, scores).astype(np.float32)
+
+
+def without_own(own: np.ndarray | None, ids: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first k answers of each text without the label that the text itself is; one more than k must be given."""
+    kept, told = not_itself(own, ids, scores)
+    order = np.argsort(kept < 0, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(kept, order, 1), np.take_along_axis(told, order, 1)
