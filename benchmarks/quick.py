@@ -34,7 +34,7 @@ def measured(repeat: int) -> dict[str, dict[str, float]]:
         options = ["--systems", ",".join(SYSTEMS), "--peers", PEER, "--threads", "2", "--repeat", str(repeat)]
         command = [sys.executable, "-c", "from deepxc.cli.main import main; main()", "bench", "icd10", *options]
         subprocess.run([*command, "--json", str(file)], stdout=subprocess.DEVNULL, check=True)
-        outcomes = json.loads(file.read_text(encoding="utf-8"))["outcomes"]
+        outcomes = json.loads(file.read_text(encoding="utf-8"))["results"]
     found = {outcome["name"]: outcome for outcome in outcomes}
     failed = [f"{name}: {outcome['problem']}" for name, outcome in found.items() if outcome["status"] != "ok"]
     if failed:
