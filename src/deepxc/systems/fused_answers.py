@@ -81,14 +81,17 @@ class FusedAnswers:
         start = Weights(settings.temperature, 0.0, 1 - rest, 0.55 * rest, 0.45 * rest)
         told = _TOLD if getattr(settings, "told_texts", False) else 0
         nearest = NearestLabels(seed=model.seed, threads=model.threads, min_df=settings.min_df, told=told).fit(train)
-        answers = cls(start, prior, nearest, forest=nearest.learn_forest(train, settings.trees))
+        answers = cls(start, prior, nearest)
         answers._index_learned(model, train)
-        if len(held):
+        if len(held):  # without them nothing says what the trees should weigh
+            answers.forest = nearest.learn_forest(train, settings.trees)
             answers.weights = answers._tuned(model, judged(held, train) if model.documents_ else held)
             logger.info("weights chosen on %d held-out rows: %s", len(held), answers.weights)
+            if not answers.weights.trees:
+                answers.forest = None
             if len(held) > _WORTH_A_REFIT * len(whole):
                 nearest.fit(whole)
-                answers.forest = nearest.learn_forest(whole, settings.trees)
+                answers.forest = nearest.learn_forest(whole, settings.trees if answers.forest else 0)
                 answers._index_learned(model, whole)
         return answers
 

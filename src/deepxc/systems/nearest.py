@@ -23,7 +23,7 @@ from deepxc.search.posting_lists import PostingLists
 from deepxc.search.restricted import search_allowed
 from deepxc.systems.estimator import XmcEstimator
 from deepxc.systems.new_labels import FreshLabels, extended, fresh_labels
-from deepxc.systems.training_rows import labels_are_documents, not_itself, with_label_rows
+from deepxc.systems.training_rows import FEW_TEXTS, labels_are_documents, not_itself, with_label_rows
 from deepxc.systems.tree_voice import TREE_CANDIDATES, with_trees
 from deepxc.text.bag import BagOfTokens
 
@@ -40,7 +40,6 @@ Index = Any
 
 logger = logging.getLogger(__name__)
 
-_FEW_TEXTS = 1_000  # below this every token counts: one that occurs once may be all that a label has
 _TENSORS = "nearest.safetensors"
 _TOKENS = "tokenizer.json"
 
@@ -259,8 +258,8 @@ class NearestLabels(XmcEstimator):
             return _unit(split.X), None if split.labels.features is None else _unit(split.labels.features)
         label_texts = [] if split.labels.texts is None else list(split.labels.texts)
         min_df = self.settings_.min_df
-        if len(split.texts) < _FEW_TEXTS and min_df > 1:
-            logger.info("fewer than %d texts: every token is kept (min_df 1)", _FEW_TEXTS)
+        if len(split.texts) < FEW_TEXTS and min_df > 1:
+            logger.info("fewer than %d texts: every token is kept (min_df 1)", FEW_TEXTS)
             min_df = 1
         self.tokens_ = BagOfTokens(min_df=min_df).fit([*split.texts, *label_texts])
         features = self.tokens_.transform(split.texts)
